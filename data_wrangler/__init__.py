@@ -1,0 +1,5 @@
+"""Features of points, tasks, series and images: everything that makes what a model reads."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

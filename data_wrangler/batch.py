@@ -1,0 +1,131 @@
+"""The data contract: what one batch is, checked and made safe for arithmetic.
+
+One batch is a dictionary of
+
+- `x_context`: `[B, N_C, D_x]`, `y_context`: `[B, N_C, D_y]`, the observed points;
+- `x_target`: `[B, N_T, D_x]`, the places to predict;
+- `context_mask`: `[B, N_C]` bool, optional, True where the point was observed;
+- `target_mask`: `[B, N_T]` bool, optional, True where the target takes part;
+- `y_target`: `[B, N_T, D_y]`, optional, for teacher forcing.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+REQUIRED_KEYS = ("x_context", "y_context", "x_target")
+OPTIONAL_KEYS = ("context_mask", "target_mask", "y_target")
+
+_LAYOUT = {
+    "x_context": ("B", "N_C", "D_x"),
+    "y_context": ("B", "N_C", "D_y"),
+    "x_target": ("B", "N_T", "D_x"),
+    "y_target": ("B", "N_T", "D_y"),
+    "context_mask": ("B", "N_C"),
+    "target_mask": ("B", "N_T"),
+}
+
+
+def check_keys(inputs: Any) -> None:
+    """Raises if `inputs` is no dictionary with the keys of the data contract."""
+    if not isinstance(inputs, Mapping):
+        raise TypeError(
+            "`inputs` must be a dictionary with the keys "
+            f"{', '.join(REQUIRED_KEYS)} (optional: {', '.join(OPTIONAL_KEYS)}). "
+            f"Received: {type(inputs).__name__}"
+        )
+    missing = [key for key in REQUIRED_KEYS if key not in inputs]
+    unknown = [key for key in inputs if key not in _LAYOUT]
+    if missing or unknown:
+        raise ValueError(
+            f"`inputs` must have the keys {', '.join(REQUIRED_KEYS)} and may have "
+            f"{', '.join(OPTIONAL_KEYS)}. Received: {', '.join(map(str, inputs))}"
+        )
+
+
+def check_shapes(shapes: Mapping[str, Any]) -> dict[str, int | None]:
+    """Checks the static shapes of a batch against one another.
+
+    Args:
+        shapes: maps the keys of the data contract to shapes; None means unknown.
+
+    Returns:
+        The sizes by letter: B, N_C, N_T, D_x, D_y, None where unknown.
+
+    Raises:
+        ValueError: a wrong rank, or one letter with two sizes.
+    """
+    sizes: dict[str, int | None] = {}
+    received = ", ".join(f"{key}: {list(shape)}" for key, shape in shapes.items())
+    for key, shape in shapes.items():
+        letters = _LAYOUT[key]
+        if len(shape) != len(letters):
+            raise ValueError(
+                f"`{key}` must have the shape [{', '.join(letters)}]. Received: {list(shape)}"
+            )
+        for letter, size in zip(letters, shape, strict=True):
+            known = sizes.get(letter)
+            if known is not None and size is not None and known != size:
+                raise ValueError(
+                    f"`{key}` must have the shape [{', '.join(letters)}] with "
+                    f"{letter} = {known}. Received: {received}"
+                )
+            sizes[letter] = size if known is None else known
+    return sizes
+
+
+def _to_float(value: Any, key: str) -> tf.Tensor:
+    tensor = tf.convert_to_tensor(value)
+    if not (tensor.dtype.is_floating or tensor.dtype.is_integer):
+        raise TypeError(f"`{key}` must hold numbers. Received: dtype {tensor.dtype.name}")
+    return tf.cast(tensor, tf.float32)
+
+
+def _to_mask(value: Any, key: str) -> tf.Tensor:
+    tensor = tf.convert_to_tensor(value)
+    if tensor.dtype != tf.bool and not (tensor.dtype.is_integer or tensor.dtype.is_floating):
+        raise TypeError(f"`{key}` must be boolean. Received: dtype {tensor.dtype.name}")
+    return tf.cast(tensor, tf.bool)
+
+
+def zero_where_masked(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Replaces the masked entries of `[B, N, D]` by 0, NaN among them.
+
+    A multiplication would not do: 0 times NaN is NaN.
+    """
+    return tf.where(mask[..., tf.newaxis], values, tf.zeros_like(values))
+
+
+def prepare_batch(inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    """Checks a batch, casts it to float32, and makes its masks explicit.
+
+    What stands at masked places (0, 1e6, NaN) is replaced by 0 before any arithmetic, so that
+    it never changes an output, a loss or a gradient. A batch that was prepared already comes
+    back with the same values.
+
+    Args:
+        inputs: a dictionary as the module's text says; any numeric dtype.
+
+    Returns:
+        The same keys, with `context_mask` and `target_mask` always there.
+
+    Raises:
+        TypeError: not a dictionary, or not numbers.
+        ValueError: a missing or unknown key, a wrong rank, sizes that do not fit.
+    """
+    check_keys(inputs)
+    batch = {
+        key: _to_mask(value, key) if key.endswith("_mask") else _to_float(value, key)
+        for key, value in inputs.items()
+    }
+    check_shapes({key: tensor.shape for key, tensor in batch.items()})
+    for side in ("context", "target"):
+        x = batch[f"x_{side}"]
+        if f"{side}_mask" not in batch:
+            batch[f"{side}_mask"] = tf.ones(tf.shape(x)[:2], tf.bool)
+        mask = batch[f"{side}_mask"]
+        batch[f"x_{side}"] = zero_where_masked(x, mask)
+        if f"y_{side}" in batch:
+            batch[f"y_{side}"] = zero_where_masked(batch[f"y_{side}"], mask)
+    return batch

@@ -1,0 +1,66 @@
+"""Checks of constructor arguments, in one form: what was expected, then what came."""
+
+import math
+import numbers
+from collections.abc import Collection
+from typing import Any
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def check_integer(name: str, value: Any, minimum: int) -> int:
+    """Returns `value` as an int; raises if it is no integer of at least `minimum`."""
+    if not _is_integer(value):
+        raise TypeError(f"`{name}` must be an integer. Received: {name}={value!r}")
+    if value < minimum:
+        raise ValueError(f"`{name}` must be at least {minimum}. Received: {name}={value!r}")
+    return int(value)
+
+
+def check_optional_integer(name: str, value: Any, minimum: int) -> int | None:
+    """Like `check_integer`, but lets None through."""
+    return None if value is None else check_integer(name, value, minimum)
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    minimum: float | None = None,
+    below: float | None = None,
+) -> float:
+    """Returns `value` as a float; raises if it is not a finite number in the interval."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"`{name}` must be a number. Received: {name}={value!r}")
+    value = float(value)
+    wishes = []
+    if above is not None:
+        wishes.append(f"above {above}")
+    if minimum is not None:
+        wishes.append(f"at least {minimum}")
+    if below is not None:
+        wishes.append(f"below {below}")
+    legal = (
+        math.isfinite(value)
+        and (above is None or value > above)
+        and (minimum is None or value >= minimum)
+        and (below is None or value < below)
+    )
+    if not legal:
+        wish = " and ".join(["finite", *wishes])
+        raise ValueError(f"`{name}` must be {wish}. Received: {name}={value!r}")
+    return value
+
+
+def check_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
+    """Returns `value`; raises if it is none of `choices` (True is not taken for 1)."""
+    for choice in choices:
+        if value is choice or (type(value) is type(choice) and value == choice):
+            return value
+        if _is_integer(value) and _is_integer(choice) and value == choice:
+            return int(value)
+    listed = ", ".join(repr(choice) for choice in choices)
+    raise ValueError(f"`{name}` must be one of {listed}. Received: {name}={value!r}")

@@ -1,0 +1,536 @@
+"""Windows of a series: where they lie, how they are scaled, and how training reads them."""
+
+import dataclasses
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from taylorformer.data_wrangler.checks import check_integer
+from taylorformer.data_wrangler.series import Series
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+PARTS = ("training", "validation", "test")
+DEFAULT_FRACTIONS = (0.69, 0.11, 0.20)
+
+# The spread is measured on at most this many training windows, evenly spaced.
+_MAX_WINDOWS_FOR_SPREAD = 4096
+# The 95 % point of |z| for a standard normal z.
+_NORMAL_95 = 1.959963984540054
+# A spread below this share of the size of y is rounding, not movement.
+_SMALLEST_SPREAD = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowSpec:
+    """How many rows a window has.
+
+    Attributes:
+        context_length: N_C, rows that are given, at least 1.
+        horizon: N_T, rows to predict, at least 1.
+
+    Raises:
+        TypeError, ValueError: no integer, or less than 1.
+    """
+
+    context_length: int
+    horizon: int
+
+    def __post_init__(self) -> None:
+        check_integer("context_length", self.context_length, 1)
+        check_integer("horizon", self.horizon, 1)
+
+    @property
+    def length(self) -> int:
+        """N = N_C + N_T."""
+        return self.context_length + self.horizon
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """A chronological split of T rows into a training, a validation and a test part.
+
+    Attributes:
+        train_end: the row after the last one of the training part.
+        validation_end: the row after the last one of the validation part.
+        num_rows: T, the row after the last one of the test part.
+
+    Raises:
+        ValueError: borders that are not in order.
+    """
+
+    train_end: int
+    validation_end: int
+    num_rows: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.train_end <= self.validation_end <= self.num_rows:
+            raise ValueError(
+                "`train_end`, `validation_end` and `num_rows` must be in order. "
+                f"Received: {self.train_end}, {self.validation_end}, {self.num_rows}"
+            )
+
+    @classmethod
+    def chronological(
+        cls, num_rows: int, fractions: Sequence[float] = DEFAULT_FRACTIONS
+    ) -> "Split":
+        """Splits by fractions; each border is rounded down to a whole row.
+
+        Args:
+            num_rows: T.
+            fractions: the shares of training, validation and test. Their sum is 1.
+
+        Raises:
+            ValueError: fractions that are negative or do not add up to 1.
+        """
+        check_integer("num_rows", num_rows, 0)
+        if len(fractions) != len(PARTS) or min(fractions) < 0 or abs(sum(fractions) - 1) > 1e-9:
+            raise ValueError(
+                "`fractions` must be three shares that add up to 1. "
+                f"Received: fractions={tuple(fractions)}"
+            )
+        # 0.69 * 100 is 68.99999999999999 in floating point.
+        borders = np.floor(np.cumsum(fractions) * num_rows + 1e-6)
+        return cls(int(borders[0]), min(int(borders[1]), num_rows), num_rows)
+
+    def rows(self, part: str) -> range:
+        """Gives the rows of a part, one of "training", "validation", "test"."""
+        if part not in PARTS:
+            raise ValueError(f"`part` must be one of {', '.join(PARTS)}. Received: part={part!r}")
+        borders = (0, self.train_end, self.validation_end, self.num_rows)
+        place = PARTS.index(part)
+        return range(borders[place], borders[place + 1])
+
+    def window_starts(self, spec: WindowSpec, part: str) -> np.ndarray:
+        """Gives the first row of every legal window of a part.
+
+        Training windows lie wholly in the training part. Windows of validation and test have all
+        their *targets* in their part; their context may reach back into earlier parts.
+
+        Args:
+            spec: N_C and N_T.
+            part: one of "training", "validation", "test".
+
+        Returns:
+            `[number of windows]` int64, increasing.
+
+        Raises:
+            ValueError: the part is too short for one window.
+        """
+        rows = self.rows(part)
+        if part == PARTS[0]:
+            need, wish = spec.length, f"context_length + horizon = {spec.length} rows"
+            first = 0
+        else:
+            need, wish = spec.horizon, f"horizon = {spec.horizon} rows"
+            first = rows.start - spec.context_length
+        if len(rows) < need:
+            raise ValueError(
+                f"the series must have at least {wish} in the {part} part. Received: {len(rows)}"
+            )
+        starts = np.arange(max(first, 0), rows.stop - spec.length + 1, dtype=np.int64)
+        if not len(starts):
+            raise ValueError(
+                f"the series must have at least context_length + horizon = {spec.length} rows up "
+                f"to the end of the {part} part. Received: {rows.stop}"
+            )
+        return starts
+
+
+def spaced_starts(starts: np.ndarray, step: int, count: int | None = None) -> np.ndarray:
+    """Chooses every `step`-th window, counted back from the last one.
+
+    Args:
+        starts: first rows of windows, increasing.
+        step: rows from one window to the next; the horizon gives windows whose targets do not
+            overlap.
+        count: at most this many, the last ones. None: all.
+
+    Returns:
+        The chosen first rows, increasing.
+    """
+    check_integer("step", step, 1)
+    chosen = starts[::-1][::step]
+    if count is not None:
+        chosen = chosen[: check_integer("count", count, 1)]
+    return chosen[::-1]
+
+
+class _Ops(NamedTuple):
+    """The few array functions behind a batch, so that NumPy and tf.data share one formula."""
+
+    take: Callable[[Any, Any], Any]
+    where: Callable[[Any, Any, Any], Any]
+    cast: Callable[[Any, str], Any]
+
+
+_NUMPY = _Ops(
+    take=lambda values, rows: np.take(values, rows, axis=0),
+    where=np.where,
+    cast=lambda values, dtype: values.astype(dtype),
+)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class WindowScaler:
+    """Turns time and values of a window into what a model reads, and back.
+
+    `x = (t - t_last) / half_span + 2 (N_C - 1) / (N - 1) - 1` with t_last the time of the last
+    context row: uneven spacing is kept, and an even grid becomes the even grid on [-1, 1].
+    `y = (value - reference) / spread` with the reference of each window and column the last value
+    observed in the context, or `center` where the context has none.
+
+    Attributes:
+        spec: N_C and N_T of training.
+        half_span: half the median time from the first to the last row of a training window.
+        center: `[D_y]`, the mean of the training part.
+        spread: `[D_y]`, positive: how far targets lie from the reference. It is the 95 % quantile
+            of the distance over 1.96, which is the standard deviation for a normal law and does
+            not follow a few outliers; the root mean square where more than 95 % of the distances
+            are 0; and never below 1e-9 of the largest training value (1 where all are 0).
+    """
+
+    spec: WindowSpec
+    half_span: float
+    center: np.ndarray
+    spread: np.ndarray
+
+    @classmethod
+    def fit(cls, series: Series, spec: WindowSpec, num_train_rows: int) -> "WindowScaler":
+        """Measures the training part; later rows are not read.
+
+        Args:
+            series: T rows.
+            spec: N_C and N_T.
+            num_train_rows: the first so many rows are the training part.
+
+        Raises:
+            ValueError: the training part holds no window, or a column of it holds no value.
+        """
+        starts = Split(num_train_rows, num_train_rows, num_train_rows).window_starts(
+            spec, "training"
+        )
+        time, values = series.time[:num_train_rows], series.values[:num_train_rows]
+        spans = time[starts + spec.length - 1] - time[starts]
+        center, spread = np.empty(series.num_columns), np.empty(series.num_columns)
+        for place, name in enumerate(series.target_columns):
+            column = values[:, place]
+            observed = column[~np.isnan(column)]
+            if not len(observed):
+                raise ValueError(
+                    f"Column `{name}` must have a value in the training part. "
+                    f"Received: {num_train_rows} empty cells"
+                )
+            # Halved first: the sum of large numbers may leave the range of floating point.
+            center[place] = 2 * np.mean(observed / 2)
+            last = series.last_observed_row[:num_train_rows, place]
+            spread[place] = _measure_spread(column, last, starts, spec)
+        return cls(spec, float(np.median(spans)) / 2, center, spread)
+
+    @property
+    def x_of_last_context(self) -> float:
+        """X of the last context row, between -1 and 1."""
+        return 2 * (self.spec.context_length - 1) / (self.spec.length - 1) - 1
+
+    def scale_x(self, time: np.ndarray, origin: np.ndarray) -> np.ndarray:
+        """Scales time.
+
+        Args:
+            time: `[B, N]`, in the units and the type of `Series.time`.
+            origin: `[B]`, time of the last context row of each window.
+
+        Returns:
+            `[B, N, 1]` float32. The difference is taken in 64 bits first.
+        """
+        return self._scale_x(np.asarray(time), np.asarray(origin), _NUMPY)
+
+    def scale_y(self, values: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Scales values.
+
+        Args:
+            values: `[B, N, D_y]`, in user units; NaN stays NaN.
+            reference: `[B, D_y]`.
+
+        Returns:
+            `[B, N, D_y]` float32.
+        """
+        return self._scale_y(np.asarray(values), np.asarray(reference), _NUMPY)
+
+    def _scale_x(self, time: Any, origin: Any, ops: _Ops) -> Any:
+        elapsed = ops.cast(time - origin[:, np.newaxis], "float64")
+        x = elapsed / self.half_span + self.x_of_last_context
+        return ops.cast(x, "float32")[..., np.newaxis]
+
+    def _scale_y(self, values: Any, reference: Any, ops: _Ops) -> Any:
+        return ops.cast((values - reference[:, np.newaxis]) / self.spread, "float32")
+
+    def inverse(self, y: Any, reference: np.ndarray) -> np.ndarray:
+        """Undoes the scaling of means or samples.
+
+        Args:
+            y: `[..., B, N_T, D_y]`, such as samples `[S, B, N_T, D_y]`.
+            reference: `[B, D_y]`.
+
+        Returns:
+            The same shape in user units, float64.
+        """
+        return np.asarray(y, np.float64) * self.spread + reference[:, np.newaxis]
+
+    def inverse_scale(self, scale: Any) -> np.ndarray:
+        """Undoes the scaling of standard deviations `[..., B, N_T, D_y]`, to float64."""
+        return np.asarray(scale, np.float64) * self.spread
+
+    def inverse_quantiles(self, quantiles: Any, reference: np.ndarray) -> np.ndarray:
+        """Undoes the scaling of quantiles `[B, N_T, D_y, Q]`, to float64."""
+        scaled = np.asarray(quantiles, np.float64) * self.spread[:, np.newaxis]
+        return scaled + reference[:, np.newaxis, :, np.newaxis]
+
+    def inverse_log_prob(self, log_prob: Any, num_targets: Any) -> np.ndarray:
+        """Turns joint log densities of scaled y into those of y in user units.
+
+        Args:
+            log_prob: `[B]`, in nats, summed over D_y and the observed targets.
+            num_targets: `[B]`, the number of observed targets.
+
+        Returns:
+            `[B]` float64: less the logarithm of the Jacobian, `num_targets` times the sum of
+            `log(spread)`.
+        """
+        return np.asarray(log_prob, np.float64) - np.asarray(num_targets) * self._log_jacobian
+
+    def inverse_nll(self, nll: Any) -> np.ndarray:
+        """Does the same for the negative log density per observed target, in nats."""
+        return np.asarray(nll, np.float64) + self._log_jacobian
+
+    @property
+    def _log_jacobian(self) -> float:
+        return float(np.log(self.spread).sum())
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns all that makes this scaler, ready for JSON."""
+        return {
+            "context_length": self.spec.context_length,
+            "horizon": self.spec.horizon,
+            "half_span": self.half_span,
+            "center": self.center.tolist(),
+            "spread": self.spread.tolist(),
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> "WindowScaler":
+        """Makes a scaler from what `get_config` gave."""
+        return cls(
+            WindowSpec(config["context_length"], config["horizon"]),
+            float(config["half_span"]),
+            np.asarray(config["center"], np.float64),
+            np.asarray(config["spread"], np.float64),
+        )
+
+
+def _measure_spread(
+    column: np.ndarray, last_observed_row: np.ndarray, starts: np.ndarray, spec: WindowSpec
+) -> float:
+    if len(starts) > _MAX_WINDOWS_FOR_SPREAD:
+        places = np.linspace(0, len(starts) - 1, _MAX_WINDOWS_FOR_SPREAD)
+        starts = starts[places.astype(np.int64)]
+    size = float(np.nanmax(np.abs(column)))
+    if size == 0:
+        return 1.0
+    last = last_observed_row[starts + spec.context_length - 1]
+    known = last >= starts
+    targets = starts[known][:, np.newaxis] + np.arange(spec.context_length, spec.length)
+    # Relative to the size, so that no square leaves the range of floating point.
+    distance = column[targets] / size - column[last[known]][:, np.newaxis] / size
+    distance = np.abs(distance[~np.isnan(distance)])
+    if not len(distance):
+        spread = float(np.nanstd(column / size))
+    else:
+        spread = float(np.quantile(distance, 0.95)) / _NORMAL_95
+        if spread < _SMALLEST_SPREAD:
+            spread = math.sqrt(float(np.mean(np.square(distance))))
+    return max(spread, _SMALLEST_SPREAD) * size
+
+
+class Windows:
+    """The windows of one series, as batches of the data contract.
+
+    Windows are named by their first rows, and made when they are asked for: nothing is copied
+    ahead of time. All public methods take `starts`, `[B]` integers.
+
+    Args:
+        series: T rows.
+        scaler: what was measured on the training part.
+
+    Raises:
+        ValueError: series and scaler have different numbers of columns.
+    """
+
+    def __init__(self, series: Series, scaler: WindowScaler) -> None:
+        if len(scaler.spread) != series.num_columns:
+            raise ValueError(
+                f"`series` must have D_y = {len(scaler.spread)} columns, as the scaler. "
+                f"Received: {series.num_columns}"
+            )
+        self.series = series
+        self.scaler = scaler
+        last = series.last_observed_row
+        columns = np.arange(series.num_columns)
+        self._last_value = np.where(last < 0, 0.0, series.values[last, columns])
+
+    @property
+    def spec(self) -> WindowSpec:
+        """N_C and N_T."""
+        return self.scaler.spec
+
+    def target_rows(self, starts: Any) -> np.ndarray:
+        """Gives the rows of the targets, `[B, N_T]` int64."""
+        starts = self._check_starts(starts)
+        return starts[:, np.newaxis] + np.arange(self.spec.context_length, self.spec.length)
+
+    def context_rows(self, starts: Any) -> np.ndarray:
+        """Gives the rows of the context, `[B, N_C]` int64."""
+        return self._check_starts(starts)[:, np.newaxis] + np.arange(self.spec.context_length)
+
+    def reference(self, starts: Any) -> np.ndarray:
+        """Gives what y is relative to: `[B, D_y]` float64, in user units."""
+        return self._reference(self._check_starts(starts), _NUMPY)
+
+    def truth(self, starts: Any) -> np.ndarray:
+        """Gives the true values of the targets: `[B, N_T, D_y]` in user units, NaN = missing."""
+        return self.series.values[self.target_rows(starts)]
+
+    def scored(self, starts: Any) -> np.ndarray:
+        """Tells which targets can be scored: `[B, N_T]` bool, True where no value is missing."""
+        return self.series.observed[self.target_rows(starts)]
+
+    def batch(self, starts: Any) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Makes one batch for `fit`, `evaluate` or `log_prob`.
+
+        Returns:
+            `(inputs, y_target)` of the data contract, float32 and bool. Rows with a missing value
+            are False in `context_mask` and `target_mask`, and their y is 0.
+        """
+        return self._batch(self._check_starts(starts), _NUMPY)
+
+    def forecast_inputs(self, starts: Any) -> dict[str, np.ndarray]:
+        """Makes the inputs for `sample` or `predict`; no target's y is read.
+
+        Returns:
+            `inputs` of the data contract. Every target is True in `target_mask`: also one whose
+            true value is missing is drawn, and only left out of the score.
+        """
+        inputs, _ = self.batch(starts)
+        return {**inputs, "target_mask": np.ones_like(inputs["target_mask"])}
+
+    def sequence_keys(self, starts: Any) -> np.ndarray:
+        """Makes a key for the random numbers of each window, `[B]` int64.
+
+        It is a function of the name of the series and the time of the first target, so that two
+        windows do not share noise and one window has the same in every batch and on every machine.
+        """
+        rows = self.target_rows(starts)[:, 0]
+        labels = (f"{self.series.name}|{self.series.time_label(int(row))}" for row in rows)
+        digests = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in labels]
+        return np.frombuffer(b"".join(digests), "<i8").astype(np.int64)
+
+    def training_dataset(
+        self, starts: Any, batch_size: int, seed: int, first_batch: int = 0
+    ) -> "tf.data.Dataset":
+        """Makes an endless, shuffled data set for `fit`.
+
+        Every window comes once in each pass over them, in an order of its own for each pass. The
+        windows of a batch are a function of `seed` and the number of the batch alone, so a run
+        that was stopped goes on with `first_batch`.
+
+        Args:
+            starts: first rows of the training windows.
+            batch_size: B, the same for every batch.
+            seed: of the order.
+            first_batch: how many batches of the endless row to leave out.
+
+        Returns:
+            A `tf.data.Dataset` of `(inputs, y_target)`.
+        """
+        import tensorflow as tf
+
+        starts = self._check_starts(starts)
+        check_integer("batch_size", batch_size, 1)
+        check_integer("seed", seed, 0)
+        check_integer("first_batch", first_batch, 0)
+        word = int(np.random.SeedSequence(seed).generate_state(1)[0])
+        count = len(starts)
+
+        def start_at(position: tf.Tensor) -> tf.Tensor:
+            order = tf.stack([word, position // count])
+            place = tf.random.experimental.index_shuffle(position % count, order, count - 1)
+            return tf.gather(starts, place)
+
+        positions = tf.data.Dataset.counter(first_batch * batch_size)
+        batches = positions.map(start_at).batch(batch_size, drop_remainder=True)
+        return self._gathered(batches)
+
+    def evaluation_dataset(self, starts: Any, batch_size: int) -> "tf.data.Dataset":
+        """Makes a data set for `evaluate`: every window once, in the order given.
+
+        Args:
+            starts: first rows of windows.
+            batch_size: B; the last batch may be smaller.
+
+        Returns:
+            A `tf.data.Dataset` of `(inputs, y_target)`.
+        """
+        import tensorflow as tf
+
+        check_integer("batch_size", batch_size, 1)
+        batches = tf.data.Dataset.from_tensor_slices(self._check_starts(starts)).batch(batch_size)
+        return self._gathered(batches)
+
+    def _gathered(self, batches: "tf.data.Dataset") -> "tf.data.Dataset":
+        import tensorflow as tf
+
+        ops = _Ops(take=tf.gather, where=tf.where, cast=tf.cast)
+        batches = batches.map(lambda starts: self._batch(starts, ops), tf.data.AUTOTUNE)
+        return batches.prefetch(tf.data.AUTOTUNE)
+
+    def _check_starts(self, starts: Any) -> np.ndarray:
+        starts = np.asarray(starts)
+        if starts.ndim != 1 or not len(starts) or starts.dtype.kind not in "iu":
+            raise ValueError(
+                "`starts` must be integers of the shape [B], B at least 1. "
+                f"Received: dtype {starts.dtype}, shape {list(starts.shape)}"
+            )
+        latest = self.series.num_rows - self.spec.length
+        if starts.min() < 0 or starts.max() > latest:
+            raise ValueError(
+                f"`starts` must be rows from 0 to {latest}, for windows inside the series. "
+                f"Received: rows from {starts.min()} to {starts.max()}"
+            )
+        return starts.astype(np.int64)
+
+    def _reference(self, starts: Any, ops: _Ops) -> Any:
+        origin = starts + (self.spec.context_length - 1)
+        known = ops.take(self.series.last_observed_row, origin) >= starts[:, np.newaxis]
+        return ops.where(known, ops.take(self._last_value, origin), self.scaler.center)
+
+    def _batch(self, starts: Any, ops: _Ops) -> tuple[dict[str, Any], Any]:
+        rows = starts[:, np.newaxis] + np.arange(self.spec.length)
+        time = ops.take(self.series.time, rows)
+        observed = ops.take(self.series.observed, rows)
+        context, target = slice(self.spec.context_length), slice(self.spec.context_length, None)
+        origin = time[:, self.spec.context_length - 1]
+        x = self.scaler._scale_x(time, origin, ops)
+        values = ops.take(self.series.values, rows)
+        y = self.scaler._scale_y(values, self._reference(starts, ops), ops)
+        y = ops.where(observed[..., np.newaxis], y, np.float32(0))
+        inputs = {
+            "x_context": x[:, context],
+            "y_context": y[:, context],
+            "x_target": x[:, target],
+            "context_mask": observed[:, context],
+            "target_mask": observed[:, target],
+        }
+        return inputs, y[:, target]

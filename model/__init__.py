@@ -1,0 +1,5 @@
+"""Layers, the Taylorformer, its sampler and its served form."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

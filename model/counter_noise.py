@@ -1,0 +1,101 @@
+"""Random numbers as a function of what they are for.
+
+The noise of (sample s, sequence b, target i) depends on (seed, key of b, s, i) only, never on how
+many samples, sequences or targets are drawn together. `tf.random.stateless_normal` does not do
+that: its numbers depend on the shape asked for, and differ between XLA and plain graphs. Here the
+generator Philox-4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) runs
+in integer operations, which are the same everywhere.
+"""
+
+import tensorflow as tf
+
+_MASK = 0xFFFFFFFF
+_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
+_ROUNDS = 10
+_ORDER_STREAM = 0x5EED0DD5
+
+
+def _multiply(factor: int, word: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the high and the low word of a 32 x 32 bit product, without overflow in int64."""
+    low = factor * tf.bitwise.bitwise_and(word, 0xFFFF)
+    high = factor * _shift_right(word, 16)
+    upper = _shift_right(high + _shift_right(low, 16), 16)
+    lower = low + 0x10000 * tf.bitwise.bitwise_and(high, 0xFFFF)
+    return upper, tf.bitwise.bitwise_and(lower, _MASK)
+
+
+def _shift_right(word: tf.Tensor, bits: int) -> tf.Tensor:
+    return tf.bitwise.right_shift(word, tf.constant(bits, word.dtype))
+
+
+def philox(
+    counter: tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor], key: tuple[tf.Tensor, tf.Tensor]
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Philox-4x32-10 on int64 tensors that hold 32-bit words; shapes broadcast.
+
+    Returns:
+        Four int64 tensors of 32-bit words.
+    """
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    xor = tf.bitwise.bitwise_xor
+    for _ in range(_ROUNDS):
+        high0, low0 = _multiply(_MULTIPLIERS[0], c0)
+        high1, low1 = _multiply(_MULTIPLIERS[1], c2)
+        c0, c1, c2, c3 = xor(xor(high1, c1), k0), low1, xor(xor(high0, c3), k1), low0
+        k0 = tf.bitwise.bitwise_and(k0 + _KEY_STEPS[0], _MASK)
+        k1 = tf.bitwise.bitwise_and(k1 + _KEY_STEPS[1], _MASK)
+    return c0, c1, c2, c3
+
+
+def _words(value: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Splits int64 into its low and its high 32-bit word."""
+    high = _shift_right(value, 32)
+    return tf.bitwise.bitwise_and(value, _MASK), tf.bitwise.bitwise_and(high, _MASK)
+
+
+def _draw(
+    seed: tf.Tensor, key: tf.Tensor, sample: tf.Tensor, target: tf.Tensor, stream: int
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+    seed, key, sample, target = (tf.cast(part, tf.int64) for part in (seed, key, sample, target))
+    shape = tf.broadcast_dynamic_shape(
+        tf.shape(key), tf.broadcast_dynamic_shape(tf.shape(sample), tf.shape(target))
+    )
+    key, sample, target = (tf.broadcast_to(part, shape) for part in (key, sample, target))
+    seed_low, seed_high = _words(seed)
+    seed_high = tf.bitwise.bitwise_xor(seed_high, stream)
+    return philox((sample, target, *_words(key)), (seed_low, seed_high))
+
+
+def normal_noise(
+    seed: tf.Tensor, key: tf.Tensor, sample: tf.Tensor, target: tf.Tensor, size: int
+) -> tf.Tensor:
+    """Standard normal noise for (sample, sequence, target).
+
+    Args:
+        seed: int64 scalar.
+        key: integers, the key of each sequence.
+        sample: integers, the number of each sample.
+        target: integers, the number of each target. The shapes of `key`, `sample` and `target`
+            broadcast to one shape.
+        size: D_y, how many numbers each place gets.
+
+    Returns:
+        float32, the broadcast shape with `size` appended.
+    """
+    numbers: list[tf.Tensor] = []
+    for stream in range((size + 3) // 4):
+        words = _draw(seed, key, sample, target, stream)
+        # 24 bits and a half step: in (0, 1], so that the logarithm stays finite.
+        uniform = [(tf.cast(_shift_right(word, 8), tf.float32) + 0.5) * 2.0**-24 for word in words]
+        for first, second in (uniform[:2], uniform[2:]):
+            radius = tf.sqrt(-2.0 * tf.math.log(first))
+            angle = 6.283185307179586 * second
+            numbers += [radius * tf.cos(angle), radius * tf.sin(angle)]
+    return tf.stack(numbers[:size], axis=-1)
+
+
+def order_noise(seed: tf.Tensor, key: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
+    """Random integers by which to order targets; shapes of `key` and `target` broadcast."""
+    return _draw(seed, key, tf.zeros_like(target), target, _ORDER_STREAM)[0]

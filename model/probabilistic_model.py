@@ -1,0 +1,482 @@
+"""The contract that every model of the package keeps."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from taylorformer.data_wrangler.batch import check_keys, check_shapes, prepare_batch
+from taylorformer.data_wrangler.checks import (
+    check_choice,
+    check_integer,
+    check_number,
+    check_optional_integer,
+)
+from taylorformer.model.sampler import ORDERS, PlainSampler, sampling_order
+from taylorformer.model.shuffling import shuffle_targets
+
+LEARNING_RATE = 3e-4
+GLOBAL_CLIPNORM = 10.0
+_SEED_STATE = "seed_state_"
+
+
+class ProbabilisticModel(keras.Model):
+    """A joint distribution of targets given a context, with one contract for all models.
+
+    One batch is `(inputs, y_target)`: `inputs` a dictionary as
+    `taylorformer.data_wrangler.batch` says, `y_target` `[B, N_T, D_y]`. A subclass implements
+    `call` (and `build`), which gives `{"mean", "scale"}`; everything else follows.
+
+    Autoregressive models read `y_target` in `inputs`: `call` then gives the one-step conditionals
+    p(y_i given context and earlier targets), teacher forcing. Their `log_prob` is exact.
+
+    Args:
+        scale: "exp": `scale = min_scale + exp(raw)`; or "bounded":
+            `min_scale + (1 - min_scale) softplus(raw)`.
+        min_scale: the smallest scale, in units of y.
+        target_permutations: 0 keeps the given order of targets in training; m >= 1 takes m random
+            orders for each sequence.
+        predict_samples: S, free-running samples behind `predict`.
+        seed: for the first weights and everything that is drawn in training and in `predict`.
+            None: at random, and 0 in `predict`.
+
+    Raises:
+        TypeError, ValueError: an argument outside its range.
+    """
+
+    def __init__(
+        self,
+        *,
+        scale: str = "exp",
+        min_scale: float = 1e-3,
+        target_permutations: int = 0,
+        predict_samples: int = 100,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(autocast=False, **kwargs)
+        check_choice("scale", scale, ("exp", "bounded"))
+        check_number("min_scale", min_scale, above=0, below=1 if scale == "bounded" else None)
+        check_integer("target_permutations", target_permutations, 0)
+        check_integer("predict_samples", predict_samples, 1)
+        check_optional_integer("seed", seed, 0)
+        self.scale = scale
+        self.min_scale = min_scale
+        self.target_permutations = target_permutations
+        self.predict_samples = predict_samples
+        self.seed = seed
+        self.permutation_seeds = keras.random.SeedGenerator(seed, name="permutation_seeds")
+        self.nll_tracker = keras.metrics.Mean(name="nll", dtype="float64")
+        self.mse_tracker = keras.metrics.Mean(name="teacher_forced_mse", dtype="float64")
+        self._sampler: PlainSampler | None = None
+
+    # What a subclass fills in.
+
+    def build(self, input_shape: Mapping[str, Any]) -> None:
+        """Checks the input shapes and remembers D_x and D_y.
+
+        Args:
+            input_shape: maps `x_context`, `y_context`, `x_target` to shapes.
+
+        Raises:
+            ValueError: shapes that do not fit one another, or an unknown D_x or D_y.
+        """
+        check_keys(input_shape)
+        sizes = check_shapes(input_shape)
+        self.x_dims, self.y_dims = sizes["D_x"] or 0, sizes["D_y"] or 0
+        if not (self.x_dims and self.y_dims):
+            raise ValueError(
+                "D_x and D_y must be known, and at least 1, when the model is built. "
+                f"Received: {dict(input_shape)}"
+            )
+
+    def call(self, inputs: Mapping[str, Any], training: bool = False) -> dict[str, tf.Tensor]:
+        """Gives `{"mean": [B, N_T, D_y], "scale": [B, N_T, D_y]}`; see the class."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `call`")
+
+    @property
+    def distance_dims(self) -> int | None:
+        """How many leading dimensions of x define a distance; None: all."""
+        return None
+
+    # Distribution, density, samples.
+
+    def scale_from_raw(self, raw: tf.Tensor) -> tf.Tensor:
+        """Turns what the network gives into the one scale of the model, float32."""
+        raw = tf.cast(raw, tf.float32)
+        if self.scale == "exp":
+            return self.min_scale + tf.exp(raw)
+        return self.min_scale + (1 - self.min_scale) * tf.nn.softplus(raw)
+
+    @staticmethod
+    def finish_outputs(
+        mean: tf.Tensor, scale: tf.Tensor, target_mask: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """Gives `{"mean", "scale"}` with mean 0 and scale 1 at masked targets."""
+        mask = target_mask[..., tf.newaxis]
+        return {
+            "mean": tf.where(mask, mean, tf.zeros_like(mean)),
+            "scale": tf.where(mask, scale, tf.ones_like(scale)),
+        }
+
+    def predictive_distribution(self, inputs: Mapping[str, Any]) -> tfp.distributions.Distribution:
+        """Gives what `call` gives as a distribution with batch shape `[B, N_T]`, event `[D_y]`."""
+        outputs = self(self._tensors(inputs), training=False)
+        normal = tfp.distributions.Normal(outputs["mean"], outputs["scale"])
+        return tfp.distributions.Independent(normal, reinterpreted_batch_ndims=1)
+
+    def log_prob(self, inputs: Mapping[str, Any], y_target: Any) -> tf.Tensor:
+        """The joint log density log p(Y_T given X_T, X_C, Y_C), in nats.
+
+        Args:
+            inputs: a batch of the data contract.
+            y_target: `[B, N_T, D_y]`.
+
+        Returns:
+            `[B]`, float32, summed over D_y and the observed targets.
+        """
+        batch, y_target = self._batch_and_targets(inputs, y_target)
+        outputs = self({**batch, "y_target": y_target}, training=False)
+        return self._log_likelihood(outputs, y_target, batch["target_mask"])
+
+    @staticmethod
+    def _log_likelihood(
+        outputs: Mapping[str, tf.Tensor], y_target: tf.Tensor, target_mask: tf.Tensor
+    ) -> tf.Tensor:
+        density = tfp.distributions.Normal(outputs["mean"], outputs["scale"]).log_prob(y_target)
+        density = tf.where(target_mask[..., tf.newaxis], density, 0.0)
+        return tf.reduce_sum(density, axis=[1, 2])
+
+    def sample(
+        self,
+        inputs: Mapping[str, Any],
+        num_samples: int,
+        seed: int,
+        sequence_keys: Any = None,
+        order: str = "given",
+        chunk_size: int | None = None,
+    ) -> tf.Tensor:
+        """Draws joint samples, the model running free: no true target value is read.
+
+        The noise of (sample s, sequence b, target i) is a function of (seed, key of b, s, i), so
+        that sequences drawn alone, together or in chunks get the same samples.
+
+        Args:
+            inputs: a batch of the data contract; a `y_target` in it is not read. `target_mask`
+                False means padding: it is not drawn. A target that is True is drawn and then seen.
+            num_samples: S.
+            seed: a 64-bit integer.
+            sequence_keys: `[B]` integers. None: every sequence has key 0, and so the same noise.
+            order: in which order targets are drawn: "given", "random" (one order a sequence, by
+                seed and key) or "nearest" (nearest to the observed context first).
+            chunk_size: at most this many of the S B sequences at once, to bound memory. None: all.
+
+        Returns:
+            `[S, B, N_T, D_y]`, float32, 0 at masked targets.
+        """
+        check_integer("num_samples", num_samples, 1)
+        check_integer("seed", seed, -(2**63))
+        check_choice("order", order, ORDERS)
+        check_optional_integer("chunk_size", chunk_size, 1)
+        batch = self._context_and_places(inputs)
+        sequence_keys = self._sequence_keys(sequence_keys, batch)
+        if self._sampler is None:
+            if not self.built:
+                self(batch, training=False)
+            self._sampler = PlainSampler(self)
+        return self._sampler(
+            batch, num_samples, tf.constant(seed, tf.int64), sequence_keys, order, chunk_size
+        )
+
+    @staticmethod
+    def _sequence_keys(sequence_keys: Any, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        batch_size = tf.shape(batch["x_target"])[0]
+        if sequence_keys is None:
+            return tf.zeros([batch_size], tf.int64)
+        keys = tf.convert_to_tensor(sequence_keys)
+        if not keys.dtype.is_integer or keys.shape.rank != 1 or keys.shape[0] != batch_size:
+            raise ValueError(
+                f"`sequence_keys` must be integers of the shape [B] = [{int(batch_size)}]. "
+                f"Received: dtype {keys.dtype.name}, shape {list(keys.shape)}"
+            )
+        return tf.cast(keys, tf.int64)
+
+    @staticmethod
+    def _tensors(inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        check_keys(inputs)
+        return {key: tf.convert_to_tensor(value) for key, value in inputs.items()}
+
+    def _context_and_places(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        check_keys(inputs)
+        return prepare_batch({k: v for k, v in inputs.items() if k != "y_target"})
+
+    def _batch_and_targets(
+        self, inputs: Mapping[str, Any], y_target: Any
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """Prepares a batch and its targets, checked against each other."""
+        check_keys(inputs)
+        batch = prepare_batch({**inputs, "y_target": y_target})
+        return batch, batch.pop("y_target")
+
+    # Keras: compile, fit, evaluate, predict.
+
+    def compile(
+        self,
+        optimizer: Any = None,
+        *,
+        metrics: Any = None,
+        run_eagerly: bool = False,
+        steps_per_execution: int = 1,
+        jit_compile: bool | str = False,
+        auto_scale_loss: bool = True,
+    ) -> None:
+        """Configures training; the loss is the model's own and not to be chosen.
+
+        Args:
+            optimizer: None: Adam with learning rate 3e-4 and `global_clipnorm=10` (without
+                clipping one outlier batch ruins a run).
+            metrics: Keras metrics of `(y_target, mean)`, weighted by `target_mask`.
+            run_eagerly: as in Keras.
+            steps_per_execution: as in Keras.
+            jit_compile: XLA; off by default, because it compiles anew for each shape.
+            auto_scale_loss: as in Keras.
+        """
+        if optimizer is None:
+            optimizer = keras.optimizers.Adam(LEARNING_RATE, global_clipnorm=GLOBAL_CLIPNORM)
+        super().compile(
+            optimizer=optimizer,
+            weighted_metrics=metrics,
+            run_eagerly=run_eagerly,
+            steps_per_execution=steps_per_execution,
+            jit_compile=jit_compile,
+            auto_scale_loss=auto_scale_loss,
+        )
+
+    def get_compile_config(self) -> dict[str, Any] | None:
+        """Returns what `compile` was given, for `.keras` files."""
+        config = super().get_compile_config()
+        if config is not None:
+            config = dict(config)
+            config["metrics"] = config.pop("weighted_metrics", None)
+            for name in ("loss", "loss_weights"):
+                config.pop(name, None)
+        return config
+
+    def compile_from_config(self, config: Mapping[str, Any]) -> None:
+        """Compiles a loaded model, with its optimizer's variables."""
+        self.compile(**keras.saving.deserialize_keras_object(dict(config)))
+        if self.optimizer is not None and self.built:
+            self.optimizer.build(self.trainable_variables)
+
+    def fit(self, x: Any = None, y: Any = None, **kwargs: Any) -> keras.callbacks.History:
+        """Trains, as `keras.Model.fit` does.
+
+        The model and its optimizer are built from the shapes of `x` beforehand where these are
+        known: a training step that makes its variables while it is traced is traced twice.
+        """
+        with self.distribute_strategy.scope():
+            self.build_for_training(x, self.optimizer)
+        if isinstance(x, tf.data.Dataset):
+            # A data set shuffles itself, and Keras warns where it is asked to.
+            kwargs.setdefault("shuffle", False)
+        return super().fit(x, y, **kwargs)
+
+    def train_on_batch(self, x: Any, y: Any = None, **kwargs: Any) -> Any:
+        """Trains on one batch, as `keras.Model.train_on_batch` does."""
+        with self.distribute_strategy.scope():
+            self.build_for_training(x, self.optimizer)
+        return super().train_on_batch(x, y, **kwargs)
+
+    def build_for_training(self, data: Any, optimizer: keras.optimizers.Optimizer | None) -> None:
+        """Builds the model, and the optimizer, from a data set or a batch of inputs.
+
+        Args:
+            data: a `tf.data.Dataset` of `(inputs, y_target)`, or `inputs`. Anything else is
+                left alone: the model is then built when it is first called.
+            optimizer: a Keras optimizer, or None.
+        """
+        if not self.built:
+            if isinstance(data, tf.data.Dataset):
+                data = data.element_spec
+                data = data[0] if isinstance(data, tuple) else data
+            if not isinstance(data, Mapping):
+                return
+            check_keys(data)
+            shapes = {key: tuple(getattr(value, "shape", ())) for key, value in data.items()}
+            if not all(shapes[key] and shapes[key][-1] for key in ("x_context", "y_context")):
+                return
+            self.build(shapes)
+        if optimizer is not None and not optimizer.built:
+            optimizer.build(self.trainable_variables)
+
+    def train_step(self, data: Any) -> dict[str, tf.Tensor]:
+        """One step of `fit`: maximises the mean log-likelihood per observed target."""
+        inputs, y_target, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        return self.gradient_step(self.optimizer, inputs, y_target, sample_weight)
+
+    def gradient_step(
+        self,
+        optimizer: keras.optimizers.Optimizer,
+        inputs: Mapping[str, Any],
+        y_target: Any,
+        sample_weight: Any = None,
+    ) -> dict[str, tf.Tensor]:
+        """Changes the weights once, to be run in a `tf.function`.
+
+        Args:
+            optimizer: a Keras optimizer.
+            inputs: a batch of the data contract.
+            y_target: `[B, N_T, D_y]`.
+            sample_weight: `[B]`, or None.
+
+        Returns:
+            The running averages `loss`, `nll`, `teacher_forced_mse`.
+        """
+        batch, y_target = self._batch_and_targets(inputs, y_target)
+        batch["y_target"] = y_target
+        # Nothing may move (seeds, the optimizer's counter) in a step whose data never arrive, which
+        # is how a data set ends.
+        with tf.control_dependencies(list(batch.values())):
+            return self._gradient_step(optimizer, batch, sample_weight)
+
+    def _gradient_step(
+        self, optimizer: keras.optimizers.Optimizer, batch: dict[str, tf.Tensor], sample_weight: Any
+    ) -> dict[str, tf.Tensor]:
+        weights = self._sequence_weights(batch["target_mask"], sample_weight)
+        if self.target_permutations:
+            batch["weights"] = weights
+            seed = self.permutation_seeds.next()
+            batch = shuffle_targets(batch, self.target_permutations, seed)
+            weights = batch.pop("weights")
+        with tf.GradientTape() as tape:
+            outputs, nll, loss = self._loss(batch, weights, training=True)
+            scaled = loss / tf.distribute.get_strategy().num_replicas_in_sync
+            scaled = optimizer.scale_loss(scaled)
+        variables = self.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables, strict=True))
+        return self._track(batch, outputs, nll, loss, weights)
+
+    def test_step(self, data: Any) -> dict[str, tf.Tensor]:
+        """One step of `evaluate`."""
+        inputs, y_target, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        batch, y_target = self._batch_and_targets(inputs, y_target)
+        batch["y_target"] = y_target
+        weights = self._sequence_weights(batch["target_mask"], sample_weight)
+        outputs, nll, loss = self._loss(batch, weights, training=False)
+        return self._track(batch, outputs, nll, loss, weights)
+
+    def predict_step(self, data: Any) -> dict[str, tf.Tensor]:
+        """One step of `predict`: mean and standard deviation of free-running samples."""
+        inputs, _, _ = keras.utils.unpack_x_y_sample_weight(data)
+        batch = self._context_and_places(inputs)
+        if not self.built:
+            self(batch, training=False)
+        keys = self._sequence_keys(None, batch)
+        seed = tf.constant(self.seed or 0, tf.int64)
+        num_sequences = tf.cast(tf.shape(batch["x_target"])[0], tf.int64)
+        rows = tf.range(self.predict_samples * num_sequences)
+        places = sampling_order("given", batch, seed, keys)
+        drawn = PlainSampler(self).draw(
+            batch, places, rows // num_sequences, rows % num_sequences, keys, seed
+        )
+        shape = tf.concat([[self.predict_samples], tf.shape(batch["x_target"])[:2]], 0)
+        drawn = tf.reshape(drawn, tf.concat([shape, [self.y_dims]], 0))
+        mask = batch["target_mask"]
+        moments = self.finish_outputs(
+            tf.reduce_mean(drawn, axis=0), tf.math.reduce_std(drawn, axis=0), mask
+        )
+        return {"mean": moments["mean"], "stddev": moments["scale"]}
+
+    def _sequence_weights(self, target_mask: tf.Tensor, sample_weight: Any) -> tf.Tensor:
+        """Returns the weight of each sequence `[B]`: 0 if no target of it is observed."""
+        weights = tf.cast(tf.reduce_any(target_mask, axis=1), tf.float32)
+        if sample_weight is None:
+            return weights
+        sample_weight = tf.cast(sample_weight, tf.float32)
+        if sample_weight.shape.rank != 1:
+            raise ValueError(
+                f"`sample_weight` must have the shape [B]. Received: {list(sample_weight.shape)}"
+            )
+        return weights * sample_weight
+
+    def _loss(
+        self, batch: dict[str, tf.Tensor], weights: tf.Tensor, training: bool
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]:
+        """Returns the outputs, the nll of each sequence `[B]` and the loss."""
+        outputs = self(batch, training=training)
+        mask = batch["target_mask"]
+        count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)
+        log_prob = self._log_likelihood(outputs, batch["y_target"], mask)
+        nll = -tf.math.divide_no_nan(log_prob, count)
+        loss = tf.math.divide_no_nan(tf.reduce_sum(weights * nll), tf.reduce_sum(weights))
+        if self.losses:
+            loss += tf.cast(tf.add_n(self.losses), tf.float32)
+        return outputs, nll, loss
+
+    def _track(
+        self,
+        batch: Mapping[str, tf.Tensor],
+        outputs: Mapping[str, tf.Tensor],
+        nll: tf.Tensor,
+        loss: tf.Tensor,
+        weights: tf.Tensor,
+    ) -> dict[str, tf.Tensor]:
+        """Updates the running averages, each sequence counting the same."""
+        mask = tf.cast(batch["target_mask"], tf.float32)
+        squares = tf.reduce_mean(tf.square(outputs["mean"] - batch["y_target"]), axis=-1)
+        mse = tf.math.divide_no_nan(
+            tf.reduce_sum(mask * squares, axis=1), tf.reduce_sum(mask, axis=1)
+        )
+        self.nll_tracker.update_state(nll, sample_weight=weights)
+        self.mse_tracker.update_state(mse, sample_weight=weights)
+        if self._loss_tracker is not None:
+            self._loss_tracker.update_state(loss, sample_weight=tf.reduce_sum(weights))
+        return self.compute_metrics(None, batch["y_target"], outputs["mean"], mask)
+
+    # Saving.
+
+    def get_build_config(self) -> dict[str, Any] | None:
+        """Returns D_x and D_y."""
+        if not self.built:
+            return None
+        return {"x_dims": self.x_dims, "y_dims": self.y_dims}
+
+    def build_from_config(self, config: Mapping[str, Any]) -> None:
+        """Makes all state of a loaded model."""
+        if config:
+            x, y = (None, None, config["x_dims"]), (None, None, config["y_dims"])
+            self.build({"x_context": x, "y_context": y, "x_target": x})
+
+    def _seed_states(self) -> dict[str, keras.Variable]:
+        states = [v for v in self.variables if v.path.endswith("/seed_generator_state")]
+        return {f"{_SEED_STATE}{number}": state for number, state in enumerate(states)}
+
+    def save_own_variables(self, store: Any) -> None:
+        """Saves the states of all seeds too, which Keras leaves out of its files.
+
+        Without them training would not go on as if it had never stopped.
+        """
+        super().save_own_variables(store)
+        for name, state in self._seed_states().items():
+            store[name] = state.numpy()
+
+    def load_own_variables(self, store: Any) -> None:
+        """Loads what `save_own_variables` saved."""
+        own = {key: store[key] for key in store.keys() if not key.startswith(_SEED_STATE)}
+        super().load_own_variables(own)
+        for name, state in self._seed_states().items():
+            if name in store.keys():
+                state.assign(store[name])
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "scale": self.scale,
+            "min_scale": self.min_scale,
+            "target_permutations": self.target_permutations,
+            "predict_samples": self.predict_samples,
+            "seed": self.seed,
+        }

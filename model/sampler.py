@@ -1,0 +1,179 @@
+"""Joint samples, one target after the other.
+
+The plain sampler runs the whole network once for every target. It is slow, and simple enough to
+be believed: the reference for anything quicker.
+"""
+
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
+
+from taylorformer.model.counter_noise import normal_noise, order_noise
+from taylorformer.model.shuffling import permute_targets
+
+if TYPE_CHECKING:
+    from taylorformer.model.probabilistic_model import ProbabilisticModel
+
+ORDERS = ("given", "random", "nearest")
+
+
+def sampling_order(
+    order: str,
+    batch: dict[str, tf.Tensor],
+    seed: tf.Tensor,
+    sequence_keys: tf.Tensor,
+    neighbour_dims: int | None = None,
+) -> tf.Tensor:
+    """Returns the order in which targets are drawn, `[B, N_T]`.
+
+    One order for each sequence, the same for all its samples. Masked targets come last.
+
+    Args:
+        order: "given"; "random", a function of seed and key; or "nearest", by the distance to the
+            nearest observed context point.
+        batch: a prepared batch.
+        seed: int64 scalar.
+        sequence_keys: `[B]` int64.
+        neighbour_dims: how many leading dimensions of x define the distance; None: all.
+    """
+    mask = batch["target_mask"]
+    shape = tf.shape(mask)
+    places = tf.broadcast_to(tf.range(shape[1]), shape)
+    if order == "random":
+        noise = order_noise(seed, sequence_keys[:, tf.newaxis], places)
+        places = tf.argsort(noise, axis=-1, stable=True)
+    elif order == "nearest":
+        x_target = batch["x_target"][..., :neighbour_dims]
+        x_context = batch["x_context"][..., :neighbour_dims]
+        difference = x_target[:, :, tf.newaxis] - x_context[:, tf.newaxis]
+        distance = tf.reduce_sum(tf.square(difference), axis=-1)
+        distance = tf.where(batch["context_mask"][:, tf.newaxis], distance, tf.float32.max)
+        # Without any context every target is equally far.
+        far = tf.fill(tf.stack([shape[0], shape[1], 1]), tf.float32.max)
+        nearest = tf.reduce_min(tf.concat([distance, far], axis=-1), axis=-1)
+        places = tf.argsort(nearest, axis=-1, stable=True)
+    hidden = tf.cast(~tf.gather(mask, places, batch_dims=1), tf.int32)
+    return tf.gather(places, tf.argsort(hidden, axis=-1, stable=True), batch_dims=1)
+
+
+class PlainSampler:
+    """Draws joint samples by running the whole network once for every target.
+
+    It keeps one compiled graph for all lengths. (A plain object and no trackable one, so that the
+    graph does not become part of a saved model.)
+
+    Args:
+        model: an autoregressive model that has been built.
+    """
+
+    def __init__(self, model: "ProbabilisticModel") -> None:
+        self._model = model
+        x_dims, y_dims = model.x_dims, model.y_dims
+        batch = {
+            "x_context": tf.TensorSpec([None, None, x_dims], tf.float32),
+            "y_context": tf.TensorSpec([None, None, y_dims], tf.float32),
+            "x_target": tf.TensorSpec([None, None, x_dims], tf.float32),
+            "context_mask": tf.TensorSpec([None, None], tf.bool),
+            "target_mask": tf.TensorSpec([None, None], tf.bool),
+        }
+        vector = tf.TensorSpec([None], tf.int64)
+        signature = [
+            batch,
+            tf.TensorSpec([None, None], tf.int32),
+            vector,
+            vector,
+            vector,
+            tf.TensorSpec([], tf.int64),
+        ]
+        self._draw_compiled = tf.function(self.draw, input_signature=signature, autograph=False)
+
+    def __call__(
+        self,
+        batch: dict[str, tf.Tensor],
+        num_samples: int,
+        seed: tf.Tensor,
+        sequence_keys: tf.Tensor,
+        order: str,
+        chunk_size: int | None,
+    ) -> tf.Tensor:
+        """Draws `[S, B, N_T, D_y]`, `chunk_size` of the S B sequences at once."""
+        batch_size = int(tf.shape(batch["x_target"])[0])
+        num_target = tf.shape(batch["x_target"])[1]
+        places = sampling_order(order, batch, seed, sequence_keys, self._model.distance_dims)
+        rows = num_samples * batch_size
+        step = rows if chunk_size is None else min(chunk_size, rows)
+        drawn = []
+        for start in range(0, rows, max(step, 1)):
+            row = tf.range(start, min(start + step, rows), dtype=tf.int64)
+            drawn.append(
+                self._draw_compiled(
+                    batch, places, row // batch_size, row % batch_size, sequence_keys, seed
+                )
+            )
+        shape = [num_samples, batch_size, num_target, self._model.y_dims]
+        return tf.reshape(tf.concat(drawn, axis=0) if drawn else tf.zeros([0]), shape)
+
+    def draw(
+        self,
+        batch: dict[str, tf.Tensor],
+        places: tf.Tensor,
+        samples: tf.Tensor,
+        sequences: tf.Tensor,
+        sequence_keys: tf.Tensor,
+        seed: tf.Tensor,
+    ) -> tf.Tensor:
+        """Draws R rows, each one sample of one sequence.
+
+        Args:
+            batch: a prepared batch of B sequences.
+            places: `[B, N_T]`, the order in which targets are drawn.
+            samples: `[R]`, the number of each row's sample.
+            sequences: `[R]`, the number of each row's sequence.
+            sequence_keys: `[B]`.
+            seed: int64 scalar.
+
+        Returns:
+            `[R, N_T, D_y]`, in the order of the batch; 0 at masked targets.
+        """
+        y_dims = self._model.y_dims
+        rows = {name: tf.gather(values, sequences) for name, values in batch.items()}
+        places = tf.gather(places, sequences)
+        noise = normal_noise(
+            seed,
+            tf.gather(sequence_keys, sequences)[:, tf.newaxis],
+            samples[:, tf.newaxis],
+            places,
+            y_dims,
+        )
+        rows = permute_targets(rows, places)
+        shape = tf.shape(noise)
+        num_target = shape[1]
+
+        def step(i: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            # Targets after i are not needed: nothing before them sees them.
+            seen = slice(None, i + 1)
+            outputs = self._model(
+                {
+                    "x_context": rows["x_context"],
+                    "y_context": rows["y_context"],
+                    "context_mask": rows["context_mask"],
+                    "x_target": rows["x_target"][:, seen],
+                    "target_mask": rows["target_mask"][:, seen],
+                    "y_target": y[:, seen],
+                },
+                training=False,
+            )
+            value = outputs["mean"][:, i] + outputs["scale"][:, i] * noise[:, i]
+            value = tf.where(rows["target_mask"][:, i, tf.newaxis], value, 0.0)
+            is_i = (tf.range(num_target) == i)[tf.newaxis, :, tf.newaxis]
+            return i + 1, tf.where(is_i, value[:, tf.newaxis], y)
+
+        _, y = tf.while_loop(
+            lambda i, _: i < num_target,
+            step,
+            [tf.constant(0), tf.zeros_like(noise)],
+            shape_invariants=[tf.TensorShape([]), tf.TensorShape([None, None, y_dims])],
+            parallel_iterations=1,
+        )
+        back = tf.argsort(places, axis=-1)
+        return tf.gather(y, back, batch_dims=1)

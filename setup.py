@@ -1,0 +1,23 @@
+"""Maps the folders at the top of the repository into the package `taylorformer`.
+
+All other metadata is in `pyproject.toml`. The folders keep their names at the top level, and are
+installed inside `taylorformer`, since a top-level package called `model` would collide with the
+names of many users' own files.
+"""
+
+from setuptools import setup
+
+FOLDERS = ("data_wrangler", "model", "comparison_models", "training_and_evaluation")
+
+setup(
+    packages=["taylorformer", *(f"taylorformer.{folder}" for folder in FOLDERS)],
+    package_dir={
+        "taylorformer": "taylorformer",
+        **{f"taylorformer.{folder}": folder for folder in FOLDERS},
+    },
+    include_package_data=False,
+    package_data={
+        "": ["*.pyi", "py.typed"],
+        "taylorformer.data_wrangler": ["data/*.csv", "data/*.txt"],
+    },
+)

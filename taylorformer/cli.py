@@ -1,0 +1,90 @@
+"""The command line, `taylorformer`.
+
+Commands import what they need when they run, so that `--help` is quick and needs no TensorFlow.
+Bad input gives one line on standard error and the exit code 2.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+class _BadInput(click.ClickException):
+    exit_code = 2
+
+
+class _Group(click.Group):
+    """Turns the errors that the package raises on bad input into messages for the command line."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (ImportError, OSError, TypeError, ValueError) as error:
+            if ctx.params["debug"]:
+                raise
+            message = str(error) or type(error).__name__
+            raise _BadInput(message) from error
+
+
+@click.group(
+    cls=_Group,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    invoke_without_command=True,
+)
+@click.option(
+    "--debug",
+    is_flag=True,
+    envvar="TAYLORFORMER_DEBUG",
+    show_envvar=True,
+    show_default=False,
+    help="Show the traceback of an error.",
+)
+@click.version_option(package_name="taylorformer")
+@click.pass_context
+def cli(ctx: click.Context, debug: bool) -> None:
+    """Taylorformer: joint predictive distributions of time series and other random processes."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@cli.command()
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs/demo"),
+    help="Folder for the figures and tables.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of everything drawn.")
+@click.option("--steps", type=click.IntRange(min=1), default=600, help="Training steps.")
+@click.option("--samples", type=click.IntRange(min=1), default=100, help="Samples of a forecast.")
+def demo(output: Path, seed: int, steps: int, samples: int) -> None:
+    """Train a small Taylorformer and forecast with it."""
+    from taylorformer import _registry
+
+    _registry.check_backend()
+    from taylorformer.training_and_evaluation.demo import run_demo
+
+    run_demo(output=output, seed=seed, steps=steps, num_samples=samples)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line.
+
+    Args:
+        arguments: What follows the name of the program; by default what the process was given.
+
+    Raises:
+        SystemExit: Always, with 0 (done), 1 (stopped by the user) or 2 (bad input).
+    """
+    try:
+        code = cli.main(arguments, prog_name="taylorformer", standalone_mode=False)
+    except click.ClickException as error:
+        click.echo(f"Error: {' '.join(error.format_message().split())}", err=True)
+        sys.exit(2)
+    except click.Abort:
+        click.echo("Stopped.", err=True)
+        sys.exit(1)
+    sys.exit(code or 0)

@@ -1,0 +1,213 @@
+"""The registry of small configured layers and models, and what is fed to them.
+
+A new layer or model joins by one line in `LAYERS` or `MODELS`; `test_conformance.py` does the rest.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+
+from taylorformer.data_wrangler.masked_normalization import MaskedBatchNormalization
+from taylorformer.data_wrangler.positional_encoding import PositionalEncoding
+from taylorformer.data_wrangler.representation_extractor import RepresentationExtractor
+from taylorformer.model.attention import MultiHeadAttention
+from taylorformer.model.attention_block import AttentionBlock
+from taylorformer.model.local_taylor import LocalTaylor
+from taylorformer.model.mha_x import MHAX
+from taylorformer.model.mha_x_net import MHAXNet
+from taylorformer.model.mha_xy import MHAXY
+from taylorformer.model.probabilistic_model import ProbabilisticModel
+from taylorformer.model.released_weights import ReleasedRepresentationExtractor
+from taylorformer.model.taylorformer import Taylorformer
+
+TINY = {"num_heads": 2, "head_dim": 4, "width": 8, "num_layers": 2}
+_BLOCK = {"num_heads": 2, "head_dim": 4, "width": 8}
+
+
+def points(
+    num_context: int = 5,
+    num_target: int = 4,
+    x_dims: int = 1,
+    y_dims: int = 1,
+    batch_size: int = 3,
+    seed: int = 0,
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Makes a batch of smooth functions at random places."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, (batch_size, num_context + num_target, x_dims))
+    slope = rng.normal(size=(batch_size, x_dims, y_dims))
+    y = np.sin(3 * x @ slope + rng.normal(size=(batch_size, 1, y_dims)))
+    x, y = x.astype("float32"), y.astype("float32")
+    inputs = {
+        "x_context": x[:, :num_context],
+        "y_context": y[:, :num_context],
+        "x_target": x[:, num_context:],
+    }
+    return inputs, y[:, num_context:]
+
+
+def _batch(**sizes: Any) -> dict[str, np.ndarray]:
+    inputs, y_target = points(**sizes)
+    return {**inputs, "y_target": y_target}
+
+
+def _random(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype("float32")
+
+
+def _visibility(num_context: int, num_target: int, batch_size: int = 3) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(num_context)
+    context = rng.random((batch_size, 1, num_context)) < 0.8
+    earlier = np.tril(np.ones((num_target, num_target), bool), -1)
+    visible = np.concatenate(
+        [
+            np.broadcast_to(context, (batch_size, num_target, num_context)),
+            np.broadcast_to(earlier, (batch_size, num_target, num_target)),
+        ],
+        axis=-1,
+    )
+    return {"visible": visible, "context_visible": context}
+
+
+def _attention_arguments(num_context: int, num_target: int) -> tuple[tuple, dict]:
+    n = num_context + num_target
+    return (
+        (_random(3, n, 8), _random(3, n, 8), _random(3, n, 8)),
+        _visibility(num_context, num_target),
+    )
+
+
+def _tower_arguments(*widths: int) -> Callable[[int, int], tuple[tuple, dict]]:
+    def arguments(num_context: int, num_target: int) -> tuple[tuple, dict]:
+        n = num_context + num_target
+        return (
+            tuple(_random(3, n, width) for width in widths),
+            _visibility(num_context, num_target),
+        )
+
+    return arguments
+
+
+def _batch_arguments(num_context: int, num_target: int) -> tuple[tuple, dict]:
+    return (_batch(num_context=num_context, num_target=num_target),), {}
+
+
+def _feature_arguments(num_context: int, num_target: int) -> tuple[tuple, dict]:
+    n = num_context + num_target
+    features = {
+        "x_fe": _random(3, n, 6),
+        "y_fe": _random(3, n, 4),
+        "y_seen": _random(3, n, 3),
+        "y": _random(3, n, 1),
+        "taylor_terms": _random(3, num_target, 1),
+        "context_mask": np.ones((3, num_context), bool),
+        "target_seen": np.ones((3, num_target), bool),
+    }
+    return (features,), {}
+
+
+@dataclass(frozen=True)
+class LayerCase:
+    """A layer, and its arguments for given numbers of context and target points."""
+
+    name: str
+    make: Callable[..., keras.layers.Layer]
+    arguments: Callable[[int, int], tuple[tuple, dict]]
+    takes_training: bool = True
+    dtype_follows_policy: bool = False
+
+
+LAYERS = [
+    LayerCase(
+        "positional_encoding",
+        lambda **kw: PositionalEncoding(8, **kw),
+        lambda c, t: ((_random(3, c + t, 2),), {}),
+        takes_training=False,
+    ),
+    LayerCase(
+        "masked_normalization",
+        lambda **kw: MaskedBatchNormalization(momentum=0.9, **kw),
+        lambda c, t: ((_random(3, c + t, 2), np.arange(c + t)[None].repeat(3, 0) < c), {}),
+    ),
+    *(
+        LayerCase(
+            f"representation_extractor_{order}",
+            lambda order=order, **kw: RepresentationExtractor(
+                encoding_dim=4, feature_order=order, taylor_order=order, seed=1, **kw
+            ),
+            _batch_arguments,
+        )
+        for order in (0, 1, 2)
+    ),
+    LayerCase(
+        "released_representation_extractor",
+        lambda **kw: ReleasedRepresentationExtractor(encoding_dim=4, **kw),
+        _batch_arguments,
+    ),
+    LayerCase(
+        "multi_head_attention",
+        lambda **kw: MultiHeadAttention(**_BLOCK, seed=1, **kw),
+        _attention_arguments,
+        takes_training=False,
+        dtype_follows_policy=True,
+    ),
+    LayerCase(
+        "attention_block",
+        lambda **kw: AttentionBlock(**_BLOCK, dropout=0.1, seed=1, **kw),
+        _attention_arguments,
+    ),
+    LayerCase("mha_x", lambda **kw: MHAX(**TINY, seed=1, **kw), _tower_arguments(6, 1)),
+    LayerCase("mha_xy", lambda **kw: MHAXY(**TINY, seed=1, **kw), _tower_arguments(6, 3, 2)),
+    LayerCase("mha_x_net", lambda **kw: MHAXNet(**TINY, seed=1, **kw), _feature_arguments),
+    LayerCase(
+        "local_taylor",
+        lambda **kw: LocalTaylor(
+            MHAXNet(**TINY, seed=1),
+            RepresentationExtractor(encoding_dim=4, taylor_order=1, seed=1),
+            taylor_order=1,
+            **kw,
+        ),
+        _batch_arguments,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ModelCase:
+    """A model with the sizes of its data."""
+
+    name: str
+    make: Callable[..., ProbabilisticModel]
+    x_dims: int = 1
+    y_dims: int = 1
+    autoregressive: bool = True
+
+    def data(self, **sizes: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        return points(x_dims=self.x_dims, y_dims=self.y_dims, **sizes)
+
+
+def _taylorformer(**settings: Any) -> Callable[..., Taylorformer]:
+    def make(**more: Any) -> Taylorformer:
+        defaults = {**TINY, "encoding_dim": 4, "dropout": 0.0, "seed": 3, "predict_samples": 4}
+        return Taylorformer(**{**defaults, **settings, **more})
+
+    return make
+
+
+MODELS = [
+    ModelCase("taylorformer", _taylorformer()),
+    ModelCase("taylorformer_2d", _taylorformer(taylor_order=1, num_neighbours=3), 2, 2),
+    ModelCase("taylorformer_second", _taylorformer(taylor_order=2, feature_order=2), 1, 2),
+    ModelCase("taylorformer_plain", _taylorformer(taylor_order=None, feature_order=0)),
+    ModelCase("taylorformer_x_only", _taylorformer(towers=("x",), scale="bounded")),
+    ModelCase("taylorformer_xy_only", _taylorformer(towers=("xy",), num_layers=1)),
+    ModelCase(
+        "taylorformer_covariates",
+        _taylorformer(neighbour_dims=1, feature_order=2, num_neighbours=2, target_permutations=2),
+        3,
+        1,
+    ),
+]

@@ -1,0 +1,228 @@
+"""No target's y reaches its own prediction, or an earlier one (DESIGN: the two leak tests).
+
+The Jacobian d(mean_i, scale_i) / d(y_j) is exactly 0 for j >= i; and putting 1e6 or -1e6 into every
+y_j, j >= i, leaves (mean_i, scale_i) the same to the last bit. The second one also sees flags and
+choices among ties, which have no gradient.
+"""
+
+import itertools
+from typing import NamedTuple
+
+import conformance
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from taylorformer.model.taylorformer import Taylorformer
+
+NUM_TARGET = 4
+
+
+class Setting(NamedTuple):
+    """One network."""
+
+    feature_order: int
+    taylor_order: int | None
+    num_neighbours: int
+    x_dims: int
+    y_dims: int
+
+    @property
+    def legal(self) -> bool:
+        second = self.feature_order == 2 or self.taylor_order == 2
+        return self.num_neighbours >= self.x_dims and not (second and self.x_dims > 1)
+
+    def model(self) -> Taylorformer:
+        return Taylorformer(
+            **conformance.TINY,
+            encoding_dim=2,
+            dropout=0.0,
+            seed=0,
+            feature_order=self.feature_order,
+            taylor_order=self.taylor_order,
+            num_neighbours=self.num_neighbours,
+        )
+
+
+class Check(NamedTuple):
+    """One network with the data it is fed."""
+
+    setting: Setting
+    num_context: int
+    places: str
+    training: bool  # which is also the tie rule: at random in training, the first at inference
+
+
+SETTINGS = [
+    Setting(*values)
+    for values in itertools.product((0, 1, 2), (None, 0, 1, 2), (1, 2, 3), (1, 2, 3), (1, 2))
+]
+LEGAL = [setting for setting in SETTINGS if setting.legal]
+PLACES = ("apart", "equal", "far")
+CHECKS = [Check(*values) for values in itertools.product(LEGAL, (0, 1, 5), PLACES, (False, True))]
+
+
+def covering_sample(checks, seed=0):
+    """Chooses checks until each pair of values that occurs at all is covered."""
+
+    def pairs(check):
+        values = [*check.setting, *check[1:]]
+        return {
+            (i, values[i], j, values[j]) for i, j in itertools.combinations(range(len(values)), 2)
+        }
+
+    by_check = {check: pairs(check) for check in checks}
+    order = np.random.default_rng(seed).permutation(len(checks))
+    missing = set().union(*by_check.values())
+    chosen = []
+    while missing:
+        best = max(order, key=lambda k: len(by_check[checks[k]] & missing))
+        chosen.append(checks[best])
+        missing -= by_check[checks[best]]
+    return chosen
+
+
+SAMPLE = covering_sample(CHECKS)
+
+
+def data(check):
+    """Makes a batch with the places asked for."""
+    setting = check.setting
+    inputs, y_target = conformance.points(
+        check.num_context, NUM_TARGET, setting.x_dims, setting.y_dims, batch_size=2, seed=1
+    )
+    if check.places == "equal":
+        # Among targets, and between target and context.
+        inputs["x_target"][:, 1] = inputs["x_target"][:, 0]
+        inputs["x_target"][:, 3] = inputs["x_target"][:, 2]
+        if check.num_context:
+            inputs["x_target"][:, 2:] = inputs["x_context"][:, :1]
+            inputs["x_context"][:, -1] = inputs["x_context"][:, 0]
+    elif check.places == "far":
+        for key in ("x_context", "x_target"):
+            inputs[key] *= 1e4
+    return inputs, y_target
+
+
+class Probe:
+    """Runs one network again and again on batches that differ in `y_target` only."""
+
+    def __init__(self, model, training):
+        self.model = model
+        self.training = training
+        self._gradient = tf.function(self._gradient_of, autograph=False)
+        self._outputs = tf.function(self._outputs_of, autograph=False)
+
+    def _rewind(self):
+        for layer in self.model._flatten_layers():
+            for value in vars(layer).values():
+                if isinstance(value, keras.random.SeedGenerator):
+                    value.state.assign([5, 0])
+
+    def _outputs_of(self, inputs, y_target):
+        outputs = self.model({**inputs, "y_target": y_target}, training=self.training)
+        return tf.stack([outputs["mean"], outputs["scale"]])
+
+    def _gradient_of(self, inputs, y_target, weights):
+        with tf.GradientTape() as tape:
+            tape.watch(y_target)
+            total = tf.reduce_sum(weights * self._outputs_of(inputs, y_target))
+        return tape.gradient(total, y_target, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+
+    def outputs(self, inputs, y_target):
+        self._rewind()
+        return self._outputs(inputs, tf.constant(y_target)).numpy()
+
+    def gradient(self, inputs, y_target, weights):
+        self._rewind()
+        weights = tf.constant(weights.astype("float32"))
+        return self._gradient(inputs, tf.constant(y_target), weights).numpy()
+
+
+def assert_no_leak(probe, inputs, y_target):
+    """Runs both tests on one batch."""
+    inputs = {key: tf.constant(value) for key, value in inputs.items()}
+    outputs = probe.outputs(inputs, y_target)
+    assert np.all(np.isfinite(outputs))
+    rng = np.random.default_rng(2)
+    reached = False
+    for i in range(NUM_TARGET):
+        # Random weights, so that no two parts of the Jacobian cancel.
+        weights = np.zeros(outputs.shape)
+        weights[:, :, i] = rng.normal(size=weights[:, :, i].shape)
+        gradient = probe.gradient(inputs, y_target, weights)
+        assert np.all(gradient[:, i:] == 0)
+        reached = reached or np.any(gradient[:, :i] != 0)
+        for value in (1e6, -1e6):
+            garbage = y_target.copy()
+            garbage[:, i:] = value
+            changed = probe.outputs(inputs, garbage)
+            np.testing.assert_array_equal(changed[:, :, : i + 1], outputs[:, :, : i + 1])
+    # The test itself can see something: earlier targets do matter.
+    assert reached
+
+
+def test_the_sample_is_small():
+    assert len(SAMPLE) <= 40
+
+
+@pytest.mark.parametrize("check", SAMPLE, ids=lambda check: f"{[*check.setting, *check[1:]]}")
+def test_no_leak(check):
+    model = check.setting.model()
+    probe = Probe(model, check.training)
+    inputs, y_target = data(check)
+    model({**inputs, "y_target": y_target})
+    assert_no_leak(probe, inputs, y_target)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", LEGAL, ids=lambda setting: f"{list(setting)}")
+def test_no_leak_in_any_legal_combination(setting):
+    model = setting.model()
+    checks = [check for check in CHECKS if check.setting == setting]
+    assert len(checks) == 18
+    probes = {training: Probe(model, training) for training in (False, True)}
+    for check in checks:
+        inputs, y_target = data(check)
+        model({**inputs, "y_target": y_target})
+        assert_no_leak(probes[check.training], inputs, y_target)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [setting for setting in SETTINGS if not setting.legal],
+    ids=lambda setting: f"{list(setting)}",
+)
+def test_illegal_combinations_are_refused(setting):
+    shape = (None, None, setting.x_dims)
+    y_shape = (None, None, setting.y_dims)
+    with pytest.raises(ValueError, match=r"`(num_neighbours|feature_order)`.*Received"):
+        setting.model().build({"x_context": shape, "y_context": y_shape, "x_target": shape})
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in conformance.MODELS if case.autoregressive],
+    ids=lambda case: case.name,
+)
+def test_no_leak_with_masks(case):
+    model = case.make()
+    inputs, y_target = case.data(num_context=4, num_target=NUM_TARGET, batch_size=2)
+    inputs["context_mask"] = np.array([[True, False, True, True], [False] * 4])
+    inputs["target_mask"] = np.array([[True, True, False, True], [False, True, True, True]])
+    model({**inputs, "y_target": y_target})
+    assert_no_leak(Probe(model, training=False), inputs, y_target)
+
+
+@pytest.mark.parametrize("case", conformance.MODELS, ids=lambda case: case.name)
+def test_without_y_target_only_the_context_is_read(case):
+    model = case.make()
+    inputs, y_target = case.data()
+    alone = model(inputs)
+    first = model({**inputs, "y_target": y_target})
+    np.testing.assert_allclose(alone["mean"][:, 0], first["mean"][:, 0], atol=1e-5)
+    for i in range(y_target.shape[1]):
+        one = model({**inputs, "x_target": inputs["x_target"][:, i : i + 1]})
+        np.testing.assert_allclose(alone["mean"][:, i], one["mean"][:, 0], atol=1e-5)
+        np.testing.assert_allclose(alone["scale"][:, i], one["scale"][:, 0], rtol=1e-4)

@@ -1,0 +1,173 @@
+"""Noise by key, the plain sampler, and `predict`."""
+
+import conformance
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from taylorformer.data_wrangler.batch import prepare_batch
+from taylorformer.model.counter_noise import normal_noise, philox
+from taylorformer.model.sampler import sampling_order
+
+
+def _model(**settings):
+    return conformance.MODELS[0].make(**settings)
+
+
+@pytest.mark.parametrize(
+    "counter, key, expected",
+    [
+        ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+        (
+            (0xFFFFFFFF,) * 4,
+            (0xFFFFFFFF,) * 2,
+            (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD),
+        ),
+    ],
+)
+def test_philox_gives_the_published_numbers(counter, key, expected):
+    words = philox(
+        tuple(tf.constant(word, tf.int64) for word in counter),
+        tuple(tf.constant(word, tf.int64) for word in key),
+    )
+    assert [int(word) for word in words] == list(expected)
+
+
+def test_noise_is_standard_normal_and_differs_by_all_its_arguments():
+    seed, key = tf.constant(5, tf.int64), tf.constant([[[0]], [[1]]], tf.int64)
+    samples, targets = tf.range(200)[:, None], tf.range(50)[None]
+    noise = normal_noise(seed, key, samples, targets, 5).numpy()
+    assert noise.shape == (2, 200, 50, 5)
+    assert abs(noise.mean()) < 0.01
+    assert abs(noise.std() - 1) < 0.01
+    assert abs(np.mean(noise**3)) < 0.03
+    assert abs(np.mean(noise**4) - 3) < 0.1
+    assert len(np.unique(noise)) > 0.99 * noise.size
+    columns = noise.reshape(-1, 5)
+    np.testing.assert_allclose(np.corrcoef(columns.T), np.eye(5), atol=0.03)
+    part = normal_noise(seed, key[1:], samples[7:9], targets[:, 3:4], 2)
+    np.testing.assert_allclose(part[0], noise[1, 7:9, 3:4, :2], atol=1e-6)
+    assert np.all(normal_noise(seed + 1, key, samples, targets, 5) != noise)
+
+
+def test_noise_is_the_same_with_xla():
+    arguments = (
+        tf.constant(-3, tf.int64),
+        tf.constant([[2**40 + 1], [-9]], tf.int64),
+        tf.constant([[4]], tf.int64),
+        tf.range(20, dtype=tf.int64)[None],
+    )
+    plain = normal_noise(*arguments, 3)
+    compiled = tf.function(lambda *a: normal_noise(*a, 3), jit_compile=True)(*arguments)
+    np.testing.assert_allclose(compiled, plain, atol=1e-5)
+
+
+_ORDERS = ("given", "random", "nearest")
+_PAIRS = [
+    *((conformance.MODELS[0], order) for order in _ORDERS[1:]),
+    *((case, _ORDERS[number % 3]) for number, case in enumerate(conformance.MODELS)),
+]
+
+
+@pytest.mark.parametrize(
+    "case, order", _PAIRS, ids=[f"{case.name}-{order}" for case, order in _PAIRS]
+)
+def test_samples_are_those_drawn_by_hand(case, order):
+    model = case.make()
+    inputs, _ = case.data(num_context=3, num_target=4, batch_size=2)
+    inputs["context_mask"] = np.array([[True, True, False], [False] * 3])
+    inputs["target_mask"] = np.array([[True, False, True, True], [True] * 4])
+    keys = np.array([5, 9])
+    samples = model.sample(inputs, 2, seed=3, sequence_keys=keys, order=order).numpy()
+    assert np.all(samples[:, 0, 1] == 0)
+    batch = prepare_batch(inputs)
+    places = sampling_order(
+        order, batch, tf.constant(3, tf.int64), tf.constant(keys), model.distance_dims
+    ).numpy()
+    for s, b in ((0, 0), (1, 1)):
+        y = np.zeros((1, 4, case.y_dims), "float32")
+        noise = normal_noise(
+            tf.constant(3), tf.constant(keys[b]), tf.constant(s), tf.range(4), case.y_dims
+        ).numpy()
+        own = {key: value[b : b + 1] for key, value in inputs.items()}
+        for step, place in enumerate(places[b]):
+            seen = places[b][: step + 1]
+            outputs = model(
+                {
+                    **own,
+                    "x_target": own["x_target"][:, seen],
+                    "target_mask": own["target_mask"][:, seen],
+                    "y_target": y[:, seen],
+                }
+            )
+            if own["target_mask"][0, place]:
+                y[0, place] = outputs["mean"][0, -1] + outputs["scale"][0, -1] * noise[place]
+        size = max(1.0, np.abs(y).max())
+        np.testing.assert_allclose(samples[s, b], y[0], atol=2e-5 * size)
+
+
+def test_orders():
+    x_context = np.array([[[0.0], [1.0]]], "float32")
+    x_target = np.array([[[5.0], [0.9], [0.2], [-1.0]]], "float32")
+    inputs = {"x_context": x_context, "y_context": x_context, "x_target": x_target}
+    zero = tf.constant(0, tf.int64), tf.zeros([1], tf.int64)
+    batch = prepare_batch({**inputs, "target_mask": [[True, False, True, True]]})
+    assert sampling_order("given", batch, *zero).numpy().tolist() == [[0, 2, 3, 1]]
+    assert sampling_order("nearest", batch, *zero).numpy().tolist() == [[2, 3, 0, 1]]
+    batch = prepare_batch({**inputs, "context_mask": [[False, False]]})
+    assert sampling_order("nearest", batch, *zero).numpy().tolist() == [[0, 1, 2, 3]]
+    wide = {**batch, "x_target": tf.zeros([4, 30, 1]), "target_mask": tf.ones([4, 30], tf.bool)}
+    orders = sampling_order("random", wide, zero[0], tf.constant([1, 2, 3, 3], tf.int64)).numpy()
+    assert np.all(np.sort(orders, axis=1) == np.arange(30))
+    assert not np.array_equal(orders[0], orders[1])
+    np.testing.assert_array_equal(orders[2], orders[3])
+
+
+def test_no_true_target_value_is_read():
+    model = _model()
+    inputs, y_target = conformance.points()
+    plain = model.sample(inputs, 2, seed=0)
+    for garbage in (y_target, np.full_like(y_target, np.nan)):
+        np.testing.assert_array_equal(
+            model.sample({**inputs, "y_target": garbage}, 2, seed=0), plain
+        )
+
+
+def test_predict_gives_the_moments_of_free_running_samples():
+    model = _model(predict_samples=50)
+    inputs, _ = conformance.points(batch_size=5)
+    inputs["target_mask"] = np.ones((5, 4), bool)
+    inputs["target_mask"][1, 2] = False
+    outputs = model.predict(inputs, verbose=0)
+    samples = model.sample(inputs, 50, seed=model.seed).numpy()
+    observed = inputs["target_mask"]
+    np.testing.assert_allclose(outputs["mean"], samples.mean(0), atol=1e-4)
+    np.testing.assert_allclose(outputs["stddev"][observed], samples.std(0)[observed], atol=1e-4)
+    assert outputs["stddev"][1, 2] == 1
+    one_by_one = model.predict(inputs, batch_size=1, verbose=0)
+    np.testing.assert_allclose(one_by_one["mean"], outputs["mean"], atol=1e-4)
+
+
+def test_predict_over_many_lengths_warns_of_nothing():
+    model = _model(predict_samples=2, num_layers=1, encoding_dim=2)
+    for length in range(1, 21):
+        inputs, _ = conformance.points(num_context=length, num_target=21 - length)
+        outputs = model.predict(inputs, verbose=0)
+        assert outputs["mean"].shape == (3, 21 - length, 1)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"num_samples": 0, "seed": 0}, "`num_samples` must be at least 1. Received"),
+        ({"num_samples": 2, "seed": 0.5}, "`seed` must be an integer"),
+        ({"num_samples": 2, "seed": 0, "order": "x"}, "`order` must be one of 'given'"),
+        ({"num_samples": 2, "seed": 0, "chunk_size": 0}, "`chunk_size` must be at least 1"),
+        ({"num_samples": 2, "seed": 0, "sequence_keys": [1]}, r"the shape \[B\] = \[3\]"),
+        ({"num_samples": 2, "seed": 0, "sequence_keys": [0.5] * 3}, "must be integers"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, message):
+    inputs, _ = conformance.points()
+    with pytest.raises((ValueError, TypeError), match=message):
+        _model().sample(inputs, **arguments)

@@ -1,0 +1,3 @@
+from .training_step import TrainingStep
+
+__all__ = ["TrainingStep"]
