@@ -29,10 +29,10 @@ demo: $(STAMP)  ## Train a small model, forecast, and write figures to runs/demo
 	$(BIN)/python -m taylorformer demo
 
 test: $(STAMP)  ## Run the quick tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 slow: $(STAMP)  ## Run the slow tests
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -n auto -m slow
 
 check: lint types test  ## Run format check, lint, type check and the quick tests
 

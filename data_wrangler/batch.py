@@ -12,6 +12,7 @@ One batch is a dictionary of
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 REQUIRED_KEYS = ("x_context", "y_context", "x_target")
@@ -87,6 +88,44 @@ def _to_mask(value: Any, key: str) -> tf.Tensor:
     if tensor.dtype != tf.bool and not (tensor.dtype.is_integer or tensor.dtype.is_floating):
         raise TypeError(f"`{key}` must be boolean. Received: dtype {tensor.dtype.name}")
     return tf.cast(tensor, tf.bool)
+
+
+def check_finite(inputs: Any, y_target: Any = None) -> None:
+    """Raises if an array of a batch is not finite at an observed place.
+
+    Only arrays that are there are looked at: a data set, or a tensor of a graph, is let through,
+    and so is a batch of wrong shapes, which gets its own error later.
+
+    Args:
+        inputs: a batch of the data contract.
+        y_target: `[B, N_T, D_y]`, or None.
+
+    Raises:
+        ValueError: how many values are not finite, and where the first one is.
+    """
+    if not isinstance(inputs, Mapping):
+        return
+    batch = inputs if y_target is None else {**inputs, "y_target": y_target}
+    for key, value in batch.items():
+        if key not in _LAYOUT or key.endswith("_mask") or not _is_concrete(value):
+            continue
+        wrong = ~np.isfinite(np.asarray(value, np.float64))
+        mask = batch.get(f"{key.split('_')[1]}_mask")
+        if mask is not None and _is_concrete(mask) and np.shape(mask) == wrong.shape[:2]:
+            wrong &= np.asarray(mask, bool)[..., np.newaxis]
+        if wrong.any():
+            place = [int(i) for i in np.argwhere(wrong)[0]]
+            letters = ", ".join(_LAYOUT[key])
+            raise ValueError(
+                f"`{key}` must be finite where it is observed; mask missing values. Received: "
+                f"{int(wrong.sum())} values that are not, the first one at [{letters}] = {place}"
+            )
+
+
+def _is_concrete(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "fiub"
+    return tf.is_tensor(value) and hasattr(value, "numpy")
 
 
 def zero_where_masked(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

@@ -10,18 +10,22 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def check_integer(name: str, value: Any, minimum: int) -> int:
-    """Returns `value` as an int; raises if it is no integer of at least `minimum`."""
+def check_integer(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
+    """Returns `value` as an int; raises if it is no integer from `minimum` to `maximum`."""
     if not _is_integer(value):
         raise TypeError(f"`{name}` must be an integer. Received: {name}={value!r}")
     if value < minimum:
         raise ValueError(f"`{name}` must be at least {minimum}. Received: {name}={value!r}")
+    if maximum is not None and value > maximum:
+        raise ValueError(f"`{name}` must be at most {maximum}. Received: {name}={value!r}")
     return int(value)
 
 
-def check_optional_integer(name: str, value: Any, minimum: int) -> int | None:
+def check_optional_integer(
+    name: str, value: Any, minimum: int, maximum: int | None = None
+) -> int | None:
     """Like `check_integer`, but lets None through."""
-    return None if value is None else check_integer(name, value, minimum)
+    return None if value is None else check_integer(name, value, minimum, maximum)
 
 
 def check_number(

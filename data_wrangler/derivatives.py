@@ -62,11 +62,12 @@ def estimate_derivative(
     flag = enough & (unit[..., 0] >= _SMALLEST)
     wide = flag[..., tf.newaxis]
     delta_x = tf.where(wide, delta_x, 0.0) / tf.where(wide, unit, 1.0)
-    gram = tf.matmul(delta_x, delta_x, transpose_a=True)
+    # Sums of products, and no matrix products: those are rounded to TF32 on some devices.
+    gram = _sum_of_products(delta_x, delta_x)
     trace = tf.linalg.trace(gram)[..., tf.newaxis]
     ridge = tf.where(flag, RIDGE / dimensions * trace, 1.0)
     gram += ridge[..., tf.newaxis] * tf.eye(dimensions)
-    moments = tf.matmul(delta_x, delta_y, transpose_a=True)
+    moments = _sum_of_products(delta_x, delta_y)
     solution = moments / gram if dimensions == 1 else _solve(gram, moments)
     scaled = tf.linalg.matrix_transpose(solution)
     # D = scaled / unit, divided only where the outcome is fit.
@@ -74,6 +75,11 @@ def estimate_derivative(
     flag &= small[..., tf.newaxis]
     wide = flag[..., tf.newaxis]
     return tf.where(wide, scaled, 0.0) / tf.where(wide, unit, 1.0), flag
+
+
+def _sum_of_products(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
+    """Sums the outer products of the rows of `[.., K, P]` and `[.., K, Q]` to `[.., P, Q]`."""
+    return tf.reduce_sum(left[..., :, tf.newaxis] * right[..., tf.newaxis, :], axis=-3)
 
 
 def _solve(gram: tf.Tensor, moments: tf.Tensor) -> tf.Tensor:

@@ -280,7 +280,7 @@ class RepresentationExtractor(keras.layers.Layer):
         dx = near["dx"][:, num_context:, : self._dims]
         if self.taylor_order >= 1:
             derivative = tf.where(near["d_n_flag"][..., tf.newaxis], near["d_n"], 0.0)
-            terms += tf.linalg.matvec(derivative[:, num_context:], dx)
+            terms += tf.reduce_sum(derivative[:, num_context:] * dx[:, :, tf.newaxis], axis=-1)
         if self.taylor_order >= 2:
             second = tf.where(near["d2_n_flag"], near["d2_n"], 0.0)
             terms += 0.5 * second[:, num_context:] * tf.square(dx)

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import importlib.resources
+import warnings
 from collections.abc import Hashable, Sequence
 from os import PathLike
 from typing import Any
@@ -174,7 +175,7 @@ class Series:
             if self.time_unit is None:
                 length = float(span)
             else:
-                length = pd.Timedelta(span) / pd.Timedelta(1, unit=self.time_unit)
+                length = pd.Timedelta(span) / pd.Timedelta(f"1{self.time_unit}")
         except (TypeError, ValueError) as error:
             what = "a number" if self.time_unit is None else "a Timedelta"
             raise ValueError(f"`span` must be {what}. Received: span={span!r}") from error
@@ -335,10 +336,13 @@ def _read_text_stamps(column: pd.Series, name: Hashable, date_format: str) -> pd
         ):
             raise _bad_row(name, wish, row, value)
     try:
-        parsed = pd.to_datetime(column, format=date_format)
+        with warnings.catch_warnings():
+            # With this one pandas 2 lets several time zones through, as objects.
+            warnings.simplefilter("error", FutureWarning)
+            parsed = pd.to_datetime(column, format=date_format)
         if parsed.dtype.kind == "M" and not parsed.isna().any():
             return pd.Index(parsed)
-    except (TypeError, ValueError):
+    except (FutureWarning, TypeError, ValueError):
         pass
     row = _first_unparsable(values, date_format)
     raise _bad_row(name, wish, row, values[row])

@@ -361,6 +361,16 @@ class Windows:
     Windows are named by their first rows, and made when they are asked for: nothing is copied
     ahead of time. All public methods take `starts`, `[B]` integers.
 
+    Example:
+        >>> from taylorformer.data_wrangler import series
+        >>> co2 = series.load_mauna_loa_co2()
+        >>> spec = WindowSpec(context_length=104, horizon=52)
+        >>> split = Split.chronological(co2.num_rows)
+        >>> windows = Windows(co2, WindowScaler.fit(co2, spec, split.train_end))
+        >>> inputs, y_target = windows.batch(split.window_starts(spec, "test")[:5])
+        >>> inputs["x_context"].shape, y_target.shape
+        ((5, 104, 1), (5, 52, 1))
+
     Args:
         series: T rows.
         scaler: what was measured on the training part.

@@ -9,6 +9,25 @@ from taylorformer.data_wrangler.checks import check_integer, check_optional_inte
 from taylorformer.data_wrangler.seeds import child_seed
 
 _HIDDEN = tf.float32.min / 2
+_LARGEST_FLOAT16 = 65504.0
+
+
+def within_range(values: tf.Tensor, dtype: str, bound: float | None = None) -> tf.Tensor:
+    """Bounds numbers of float16, so that no sum of products overflows.
+
+    float16 ends at 65504, and 0 times inf is NaN: a huge y would shine through the mask, by way of
+    a row that may see it. In other dtypes nothing is done.
+
+    Args:
+        values: `[.., F]`.
+        dtype: the compute dtype.
+        bound: the largest size. None: what a Dense layer may read, with weights up to 2.
+    """
+    if dtype != "float16":
+        return values
+    if bound is None:
+        bound = _LARGEST_FLOAT16 / (2 * values.shape[-1])
+    return tf.cast(tf.clip_by_value(values, -bound, bound), tf.float16)
 
 
 def seeded_dense(
@@ -77,7 +96,8 @@ class MultiHeadAttention(keras.layers.Layer):
             query: `[B, R, F_q]`.
             key: `[B, N, F_k]`.
             value: `[B, N, F_v]`.
-            visible: `[B, R, N]` bool (or broadcastable), what each row sees. None: everything.
+            visible: `[B, R, N]` bool, what each row sees; a size of 1 stands for all. None:
+                everything.
             context_visible: `[B, 1, N_C]` or `[B, N_C, N_C]` bool. If given, the first N_C rows
                 of `query` are context points: they look at the first N_C columns only, and
                 `visible` is about the rows after them.
@@ -85,9 +105,17 @@ class MultiHeadAttention(keras.layers.Layer):
         Returns:
             `[B, R, width]` in the compute dtype.
         """
-        queries = self._split_heads(self.query_dense(query)) * self.head_dim**-0.5
-        keys = self._split_heads(self.key_dense(key))
-        values = self._split_heads(self.value_dense(value))
+        for name, mask in (("visible", visible), ("context_visible", context_visible)):
+            if mask is not None and len(mask.shape) != 3:
+                raise ValueError(
+                    f"`{name}` must have three axes, [B, R, N]. Received: {list(mask.shape)}"
+                )
+        dtype = self.compute_dtype
+        bound = (_LARGEST_FLOAT16 / self.head_dim) ** 0.5
+        queries = self._project(self.query_dense, query) * self.head_dim**-0.5
+        queries = within_range(queries, dtype, bound)
+        keys = within_range(self._project(self.key_dense, key), dtype, bound)
+        values = self._project(self.value_dense, value)
         if context_visible is None:
             attended = self._attend(queries, keys, values, visible)
         else:
@@ -100,10 +128,11 @@ class MultiHeadAttention(keras.layers.Layer):
             )
             target = self._attend(queries[:, :, num_context:], keys, values, visible)
             attended = tf.concat([context, target], axis=2)
-        return self.output_dense(self._join_heads(attended))
+        return self.output_dense(within_range(self._join_heads(attended), dtype))
 
-    def _split_heads(self, projected: tf.Tensor) -> tf.Tensor:
-        """Lays `[B, N, H d]` out as `[B, H, N, d]`."""
+    def _project(self, dense: keras.layers.Dense, values: tf.Tensor) -> tf.Tensor:
+        """Projects `[B, N, F]` and lays the heads out as `[B, H, N, d]`."""
+        projected = dense(within_range(values, self.compute_dtype))
         shape = tf.shape(projected)
         heads = tf.reshape(projected, [shape[0], shape[1], self.num_heads, self.head_dim])
         return tf.transpose(heads, [0, 2, 1, 3])

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from taylorformer.data_wrangler.checks import check_number
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.attention import MultiHeadAttention, seeded_dense
+from taylorformer.model.attention import MultiHeadAttention, seeded_dense, within_range
 
 _LAYER_NORM_EPSILON = 1e-3
 
@@ -106,7 +106,9 @@ class AttentionBlock(keras.layers.Layer):
         attended = self.attention(
             query, key, value, visible=visible, context_visible=context_visible
         )
-        skip = query if self.skip_dense is None else self.skip_dense(query)
+        skip = query
+        if self.skip_dense is not None:
+            skip = self.skip_dense(within_range(query, self.compute_dtype))
         return self.finish(attended, skip, training=training)
 
     def finish(self, attended: tf.Tensor, skip: tf.Tensor, training: bool = False) -> tf.Tensor:

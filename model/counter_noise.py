@@ -13,7 +13,8 @@ _MASK = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
-_ORDER_STREAM = 0x5EED0DD5
+_STREAM_BITS = 24  # the stream is the high byte of a word whose rest is the number of a target
+_ORDER_STREAM = 0xFF
 
 
 def _multiply(factor: int, word: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -63,9 +64,7 @@ def _draw(
         tf.shape(key), tf.broadcast_dynamic_shape(tf.shape(sample), tf.shape(target))
     )
     key, sample, target = (tf.broadcast_to(part, shape) for part in (key, sample, target))
-    seed_low, seed_high = _words(seed)
-    seed_high = tf.bitwise.bitwise_xor(seed_high, stream)
-    return philox((sample, target, *_words(key)), (seed_low, seed_high))
+    return philox((sample, target + (stream << _STREAM_BITS), *_words(key)), _words(seed))
 
 
 def normal_noise(
@@ -79,7 +78,7 @@ def normal_noise(
         sample: integers, the number of each sample.
         target: integers, the number of each target. The shapes of `key`, `sample` and `target`
             broadcast to one shape.
-        size: D_y, how many numbers each place gets.
+        size: D_y, how many numbers each place gets, below 1020.
 
     Returns:
         float32, the broadcast shape with `size` appended.

@@ -7,19 +7,63 @@ import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from taylorformer.data_wrangler.batch import check_keys, check_shapes, prepare_batch
+from taylorformer.data_wrangler.batch import (
+    check_finite,
+    check_keys,
+    check_shapes,
+    prepare_batch,
+)
 from taylorformer.data_wrangler.checks import (
     check_choice,
     check_integer,
     check_number,
     check_optional_integer,
 )
-from taylorformer.model.sampler import ORDERS, PlainSampler, sampling_order
+from taylorformer.model.sampler import ORDERS, PlainSampler
 from taylorformer.model.shuffling import shuffle_targets
 
 LEARNING_RATE = 3e-4
 GLOBAL_CLIPNORM = 10.0
 _SEED_STATE = "seed_state_"
+_MOST_GRADIENT = 1e12
+
+
+def _tame(gradients: list[tf.Tensor | None]) -> list[tf.Tensor | None]:
+    """Makes gradients small enough that their squares do not overflow.
+
+    Keras squares them to clip, and so does Adam: above about 1e19 in float32 one batch would make
+    every weight NaN, clipped or not. A step whose gradients are not finite becomes one of zeros.
+    """
+    sizes = [tf.reduce_sum(tf.abs(g)) for g in gradients if g is not None]
+    if not sizes:
+        return gradients
+    size = tf.add_n(sizes)
+    factor = tf.where(size > _MOST_GRADIENT, _MOST_GRADIENT / size, 1.0)
+    finite = tf.math.is_finite(size)
+    return [None if g is None else tf.where(finite, g * factor, 0.0) for g in gradients]
+
+
+def _seeded_dataset(
+    parts: tuple[Any, ...], batch_size: int, seed: int, first_epoch: int
+) -> tuple[tf.data.Dataset, int]:
+    """Makes endless batches of arrays, each epoch in an order of its own.
+
+    Returns:
+        The data set, and the number of batches of one epoch.
+    """
+    parts = tf.nest.map_structure(tf.convert_to_tensor, parts)
+    count = int(tf.shape(tf.nest.flatten(parts)[0])[0])
+
+    def epoch(number: tf.Tensor) -> tf.data.Dataset:
+        key = tf.stack([tf.constant(seed, tf.int64), number])
+        places = tf.data.Dataset.range(count).map(
+            lambda i: tf.random.experimental.index_shuffle(i, key, count - 1)
+        )
+        batches = places.batch(batch_size)
+        return batches.map(lambda b: tf.nest.map_structure(lambda part: tf.gather(part, b), parts))
+
+    epochs = tf.data.Dataset.range(first_epoch, first_epoch + 2**31)
+    return epochs.flat_map(epoch).prefetch(tf.data.AUTOTUNE), -(-count // batch_size)
 
 
 class ProbabilisticModel(keras.Model):
@@ -61,7 +105,7 @@ class ProbabilisticModel(keras.Model):
         check_number("min_scale", min_scale, above=0, below=1 if scale == "bounded" else None)
         check_integer("target_permutations", target_permutations, 0)
         check_integer("predict_samples", predict_samples, 1)
-        check_optional_integer("seed", seed, 0)
+        check_optional_integer("seed", seed, 0, 2**31 - 1)
         self.scale = scale
         self.min_scale = min_scale
         self.target_permutations = target_permutations
@@ -75,7 +119,7 @@ class ProbabilisticModel(keras.Model):
     # What a subclass fills in.
 
     def build(self, input_shape: Mapping[str, Any]) -> None:
-        """Checks the input shapes and remembers D_x and D_y.
+        """Checks the input shapes, remembers D_x and D_y, and builds all layers.
 
         Args:
             input_shape: maps `x_context`, `y_context`, `x_target` to shapes.
@@ -83,6 +127,14 @@ class ProbabilisticModel(keras.Model):
         Raises:
             ValueError: shapes that do not fit one another, or an unknown D_x or D_y.
         """
+        self._remember_sizes(input_shape)
+        if not all(layer.built for layer in self._flatten_layers(include_self=False)):
+            # A subclass that writes `call` alone: its layers build themselves when they are called.
+            x, y = tf.zeros([1, 1, self.x_dims]), tf.zeros([1, 1, self.y_dims])
+            with tf.init_scope():
+                self.call({"x_context": x, "y_context": y, "x_target": x, "y_target": y})
+
+    def _remember_sizes(self, input_shape: Mapping[str, Any]) -> None:
         check_keys(input_shape)
         sizes = check_shapes(input_shape)
         self.x_dims, self.y_dims = sizes["D_x"] or 0, sizes["D_y"] or 0
@@ -171,13 +223,14 @@ class ProbabilisticModel(keras.Model):
             sequence_keys: `[B]` integers. None: every sequence has key 0, and so the same noise.
             order: in which order targets are drawn: "given", "random" (one order a sequence, by
                 seed and key) or "nearest" (nearest to the observed context first).
-            chunk_size: at most this many of the S B sequences at once, to bound memory. None: all.
+            chunk_size: at most this many of the S B sequences at once. None: as many as keep the
+                memory bounded.
 
         Returns:
             `[S, B, N_T, D_y]`, float32, 0 at masked targets.
         """
         check_integer("num_samples", num_samples, 1)
-        check_integer("seed", seed, -(2**63))
+        check_integer("seed", seed, -(2**63), 2**63 - 1)
         check_choice("order", order, ORDERS)
         check_optional_integer("chunk_size", chunk_size, 1)
         batch = self._context_and_places(inputs)
@@ -210,14 +263,32 @@ class ProbabilisticModel(keras.Model):
 
     def _context_and_places(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
         check_keys(inputs)
-        return prepare_batch({k: v for k, v in inputs.items() if k != "y_target"})
+        return self.prepare({k: v for k, v in inputs.items() if k != "y_target"})
+
+    def prepare(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        """Prepares a batch (see `prepare_batch`) and checks it against D_x and D_y.
+
+        Raises:
+            ValueError: other dimensions than those the model was built for.
+        """
+        batch = prepare_batch(inputs)
+        if self.built:
+            x_dims, y_dims = batch["x_context"].shape[-1], batch["y_context"].shape[-1]
+            if (x_dims, y_dims) != (self.x_dims, self.y_dims):
+                raise ValueError(
+                    f"`inputs` must have D_x = {self.x_dims} and D_y = {self.y_dims}, as the "
+                    f"model was built for. Received: D_x = {x_dims}, D_y = {y_dims}"
+                )
+        return batch
 
     def _batch_and_targets(
         self, inputs: Mapping[str, Any], y_target: Any
     ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         """Prepares a batch and its targets, checked against each other."""
         check_keys(inputs)
-        batch = prepare_batch({**inputs, "y_target": y_target})
+        if y_target is None:
+            raise ValueError("`y_target` must have the shape [B, N_T, D_y]. Received: None")
+        batch = self.prepare({**inputs, "y_target": y_target})
         return batch, batch.pop("y_target")
 
     # Keras: compile, fit, evaluate, predict.
@@ -255,13 +326,13 @@ class ProbabilisticModel(keras.Model):
         )
 
     def get_compile_config(self) -> dict[str, Any] | None:
-        """Returns what `compile` was given, for `.keras` files."""
-        config = super().get_compile_config()
-        if config is not None:
-            config = dict(config)
-            config["metrics"] = config.pop("weighted_metrics", None)
-            for name in ("loss", "loss_weights"):
-                config.pop(name, None)
+        """Returns what `compile` was given, for `.keras` files; None if it was not called."""
+        if not self.compiled:
+            return None
+        config = dict(super().get_compile_config())
+        config["metrics"] = config.pop("weighted_metrics", None)
+        for name in ("loss", "loss_weights"):
+            config.pop(name, None)
         return config
 
     def compile_from_config(self, config: Mapping[str, Any]) -> None:
@@ -270,23 +341,46 @@ class ProbabilisticModel(keras.Model):
         if self.optimizer is not None and self.built:
             self.optimizer.build(self.trainable_variables)
 
-    def fit(self, x: Any = None, y: Any = None, **kwargs: Any) -> keras.callbacks.History:
+    def fit(
+        self, x: Any = None, y: Any = None, batch_size: int | None = None, **kwargs: Any
+    ) -> keras.callbacks.History:
         """Trains, as `keras.Model.fit` does.
 
         The model and its optimizer are built from the shapes of `x` beforehand where these are
-        known: a training step that makes its variables while it is traced is traced twice.
+        known: a training step that makes its variables while it is traced is traced twice. Where
+        the model has a seed, arrays are shuffled by that seed and the number of the epoch, so
+        that training that was stopped goes on alike. (With `validation_split` Keras shuffles.)
+
+        Raises:
+            ValueError: as `keras.Model.fit`, or values at observed places of arrays that are not
+                finite.
         """
         with self.distribute_strategy.scope():
-            self.build_for_training(x, self.optimizer)
+            self.build_for_training(x, getattr(self, "optimizer", None))
+        check_finite(x, y)
+        seeded = self.seed is not None and isinstance(x, Mapping) and y is not None
+        if seeded and kwargs.get("shuffle", True) and not kwargs.get("validation_split"):
+            size = 32 if batch_size is None else check_integer("batch_size", batch_size, 1)
+            weight = kwargs.pop("sample_weight", None)
+            parts = (dict(x), y) if weight is None else (dict(x), y, weight)
+            x, num_batches = _seeded_dataset(parts, size, self.seed, kwargs.get("initial_epoch", 0))
+            kwargs.setdefault("steps_per_epoch", num_batches)
+            y = batch_size = None
         if isinstance(x, tf.data.Dataset):
             # A data set shuffles itself, and Keras warns where it is asked to.
-            kwargs.setdefault("shuffle", False)
-        return super().fit(x, y, **kwargs)
+            kwargs["shuffle"] = False
+        return super().fit(x, y, batch_size=batch_size, **kwargs)
+
+    def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Scores, as `keras.Model.evaluate` does; arrays must be finite at observed places."""
+        check_finite(x, y)
+        return super().evaluate(x, y, *args, **kwargs)
 
     def train_on_batch(self, x: Any, y: Any = None, **kwargs: Any) -> Any:
         """Trains on one batch, as `keras.Model.train_on_batch` does."""
+        check_finite(x, y)
         with self.distribute_strategy.scope():
-            self.build_for_training(x, self.optimizer)
+            self.build_for_training(x, getattr(self, "optimizer", None))
         return super().train_on_batch(x, y, **kwargs)
 
     def build_for_training(self, data: Any, optimizer: keras.optimizers.Optimizer | None) -> None:
@@ -304,10 +398,11 @@ class ProbabilisticModel(keras.Model):
             if not isinstance(data, Mapping):
                 return
             check_keys(data)
-            shapes = {key: tuple(getattr(value, "shape", ())) for key, value in data.items()}
-            if not all(shapes[key] and shapes[key][-1] for key in ("x_context", "y_context")):
+            shapes = {key: getattr(value, "shape", None) for key, value in data.items()}
+            known = [shape is not None and len(shape) for shape in shapes.values()]
+            if not all(known) or not all(shapes[k][-1] for k in ("x_context", "y_context")):
                 return
-            self.build(shapes)
+            self.build({key: tuple(shape) for key, shape in shapes.items()})
         if optimizer is not None and not optimizer.built:
             optimizer.build(self.trainable_variables)
 
@@ -352,11 +447,29 @@ class ProbabilisticModel(keras.Model):
             weights = batch.pop("weights")
         with tf.GradientTape() as tape:
             outputs, nll, loss = self._loss(batch, weights, training=True)
-            scaled = loss / tf.distribute.get_strategy().num_replicas_in_sync
-            scaled = optimizer.scale_loss(scaled)
+            scaled = optimizer.scale_loss(loss * self._share_of_replica(weights))
         variables = self.trainable_variables
-        optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables, strict=True))
+        gradients = tape.gradient(scaled, variables)
+        if not isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+            gradients = _tame(gradients)
+        optimizer.apply_gradients(zip(gradients, variables, strict=True))
         return self._track(batch, outputs, nll, loss, weights)
+
+    @staticmethod
+    def _share_of_replica(weights: tf.Tensor) -> tf.Tensor | float:
+        """The share of this replica in a batch: gradients are summed over replicas."""
+        if tf.distribute.get_strategy().num_replicas_in_sync == 1:
+            return 1.0
+        own = tf.reduce_sum(weights)
+        context = tf.distribute.get_replica_context()
+        return tf.math.divide_no_nan(own, context.all_reduce(tf.distribute.ReduceOp.SUM, own))
+
+    def _maybe_symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
+        # What Keras does here under several replicas cannot take boolean masks, and there is
+        # nothing left to build.
+        metrics = self._compile_metrics
+        if not self.built or (metrics is not None and not metrics.built):
+            super()._maybe_symbolic_build(iterator=iterator, data_batch=data_batch)
 
     def test_step(self, data: Any) -> dict[str, tf.Tensor]:
         """One step of `evaluate`."""
@@ -373,16 +486,10 @@ class ProbabilisticModel(keras.Model):
         batch = self._context_and_places(inputs)
         if not self.built:
             self(batch, training=False)
-        keys = self._sequence_keys(None, batch)
+        sampler = PlainSampler(self, fixed_length=bool(self.jit_compile))
         seed = tf.constant(self.seed or 0, tf.int64)
-        num_sequences = tf.cast(tf.shape(batch["x_target"])[0], tf.int64)
-        rows = tf.range(self.predict_samples * num_sequences)
-        places = sampling_order("given", batch, seed, keys)
-        drawn = PlainSampler(self).draw(
-            batch, places, rows // num_sequences, rows % num_sequences, keys, seed
-        )
-        shape = tf.concat([[self.predict_samples], tf.shape(batch["x_target"])[:2]], 0)
-        drawn = tf.reshape(drawn, tf.concat([shape, [self.y_dims]], 0))
+        keys = self._sequence_keys(None, batch)
+        drawn = sampler.draw_all(batch, self.predict_samples, seed, keys)
         mask = batch["target_mask"]
         moments = self.finish_outputs(
             tf.reduce_mean(drawn, axis=0), tf.math.reduce_std(drawn, axis=0), mask

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from taylorformer.model.probabilistic_model import ProbabilisticModel
 
 ORDERS = ("given", "random", "nearest")
+_MOST_SCORES = 2**24
+"""Attention scores of one head that are drawn with at once, unless `chunk_size` says otherwise."""
 
 
 def sampling_order(
@@ -64,10 +66,13 @@ class PlainSampler:
 
     Args:
         model: an autoregressive model that has been built.
+        fixed_length: run over all targets each time, hiding the later ones, instead of leaving
+            them out. Slower; XLA needs it, because it knows no length that changes in a loop.
     """
 
-    def __init__(self, model: "ProbabilisticModel") -> None:
+    def __init__(self, model: "ProbabilisticModel", fixed_length: bool = False) -> None:
         self._model = model
+        self._fixed_length = fixed_length
         x_dims, y_dims = model.x_dims, model.y_dims
         batch = {
             "x_context": tf.TensorSpec([None, None, x_dims], tf.float32),
@@ -101,9 +106,9 @@ class PlainSampler:
         num_target = tf.shape(batch["x_target"])[1]
         places = sampling_order(order, batch, seed, sequence_keys, self._model.distance_dims)
         rows = num_samples * batch_size
-        step = rows if chunk_size is None else min(chunk_size, rows)
+        step = int(self.rows_at_once(batch)) if chunk_size is None else chunk_size
         drawn = []
-        for start in range(0, rows, max(step, 1)):
+        for start in range(0, rows, step):
             row = tf.range(start, min(start + step, rows), dtype=tf.int64)
             drawn.append(
                 self._draw_compiled(
@@ -112,6 +117,39 @@ class PlainSampler:
             )
         shape = [num_samples, batch_size, num_target, self._model.y_dims]
         return tf.reshape(tf.concat(drawn, axis=0) if drawn else tf.zeros([0]), shape)
+
+    @staticmethod
+    def rows_at_once(batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Returns how many sequences to draw at once, so that memory has a bound."""
+        num_target = tf.shape(batch["x_target"], tf.int64)[1]
+        num_points = num_target + tf.shape(batch["x_context"], tf.int64)[1]
+        return tf.maximum(_MOST_SCORES // tf.maximum(num_target * num_points, 1), 1)
+
+    def draw_all(
+        self, batch: dict[str, tf.Tensor], num_samples: int, seed: tf.Tensor, keys: tf.Tensor
+    ) -> tf.Tensor:
+        """Draws `[S, B, N_T, D_y]` in the order given, as one graph, some samples at once."""
+        num_sequences = tf.shape(batch["x_target"], tf.int64)[0]
+        chunk = self.rows_at_once(batch) // tf.maximum(num_sequences, 1)
+        chunk = tf.clip_by_value(chunk, 1, num_samples)
+        places = sampling_order("given", batch, seed, keys)
+
+        def some(first: tf.Tensor) -> tf.Tensor:
+            rows = tf.range(chunk * num_sequences)
+            return self.draw(
+                batch,
+                places,
+                first + rows // num_sequences,
+                rows % num_sequences,
+                keys,
+                seed,
+            )
+
+        firsts = tf.range(0, num_samples, chunk, dtype=tf.int64)
+        spec = tf.TensorSpec([None, None, self._model.y_dims])
+        drawn = tf.map_fn(some, firsts, fn_output_signature=spec, parallel_iterations=1)
+        shape = tf.concat([[-1], tf.shape(batch["x_target"])[:2], [self._model.y_dims]], axis=0)
+        return tf.reshape(drawn, shape)[:num_samples]
 
     def draw(
         self,
@@ -151,18 +189,13 @@ class PlainSampler:
 
         def step(i: tf.Tensor, y: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
             # Targets after i are not needed: nothing before them sees them.
-            seen = slice(None, i + 1)
-            outputs = self._model(
-                {
-                    "x_context": rows["x_context"],
-                    "y_context": rows["y_context"],
-                    "context_mask": rows["context_mask"],
-                    "x_target": rows["x_target"][:, seen],
-                    "target_mask": rows["target_mask"][:, seen],
-                    "y_target": y[:, seen],
-                },
-                training=False,
-            )
+            inputs = {**rows, "y_target": y}
+            if self._fixed_length:
+                inputs["target_mask"] &= tf.range(num_target) <= i
+            else:
+                for name in ("x_target", "target_mask", "y_target"):
+                    inputs[name] = inputs[name][:, : i + 1]
+            outputs = self._model(inputs, training=False)
             value = outputs["mean"][:, i] + outputs["scale"][:, i] * noise[:, i]
             value = tf.where(rows["target_mask"][:, i, tf.newaxis], value, 0.0)
             is_i = (tf.range(num_target) == i)[tf.newaxis, :, tf.newaxis]

@@ -6,7 +6,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from taylorformer.data_wrangler.batch import prepare_batch
 from taylorformer.data_wrangler.masked_normalization import MaskedBatchNormalization
 from taylorformer.data_wrangler.representation_extractor import RepresentationExtractor
 from taylorformer.data_wrangler.seeds import child_seed
@@ -159,7 +158,7 @@ class Taylorformer(ProbabilisticModel):
 
     def build(self, input_shape: Mapping[str, Any]) -> None:
         """Makes all weights from the shapes of a batch."""
-        super().build(input_shape)
+        self._remember_sizes(input_shape)
         self.local_taylor.build(input_shape)
         if "xy" not in self.towers:
             # Derivative features are read by MHA-XY alone; a weight that nothing reads must not
@@ -180,7 +179,7 @@ class Taylorformer(ProbabilisticModel):
         Returns:
             `{"mean": [B, N_T, D_y], "scale": [B, N_T, D_y]}`, float32.
         """
-        batch = prepare_batch(inputs)
+        batch = self.prepare(inputs)
         outputs = self.local_taylor(batch, training=training)
         scale = self.scale_from_raw(outputs["raw_scale"])
         return self.finish_outputs(outputs["mean"], scale, batch["target_mask"])

@@ -202,7 +202,7 @@ MODELS = [
     ModelCase("taylorformer_2d", _taylorformer(taylor_order=1, num_neighbours=3), 2, 2),
     ModelCase("taylorformer_second", _taylorformer(taylor_order=2, feature_order=2), 1, 2),
     ModelCase("taylorformer_plain", _taylorformer(taylor_order=None, feature_order=0)),
-    ModelCase("taylorformer_x_only", _taylorformer(towers=("x",), scale="bounded")),
+    ModelCase("taylorformer_x_only", _taylorformer(towers=("x",), scale="bounded", num_layers=1)),
     ModelCase("taylorformer_xy_only", _taylorformer(towers=("xy",), num_layers=1)),
     ModelCase(
         "taylorformer_covariates",

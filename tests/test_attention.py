@@ -145,6 +145,12 @@ def test_local_taylor_wraps_any_network():
     assert outputs["extra"] == 7
 
 
+def test_a_mask_without_a_batch_axis_is_refused(rng):
+    rows = rng.normal(size=(2, 4, 4)).astype("float32")
+    with pytest.raises(ValueError, match=r"`visible` must have three axes, \[B, R, N\]"):
+        _attention()(rows, rows, rows, visible=np.ones((4, 4), bool))
+
+
 @pytest.mark.parametrize(
     "make, message",
     [

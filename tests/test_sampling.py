@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from taylorformer.data_wrangler.batch import prepare_batch
 from taylorformer.model.counter_noise import normal_noise, philox
-from taylorformer.model.sampler import sampling_order
+from taylorformer.model.sampler import PlainSampler, sampling_order
+from taylorformer.model.taylorformer import Taylorformer
 
 
 def _model(**settings):
@@ -148,12 +149,43 @@ def test_predict_gives_the_moments_of_free_running_samples():
     np.testing.assert_allclose(one_by_one["mean"], outputs["mean"], atol=1e-4)
 
 
-def test_predict_over_many_lengths_warns_of_nothing():
-    model = _model(predict_samples=2, num_layers=1, encoding_dim=2)
+def test_predict_over_many_lengths_traces_at_most_three_times():
+    class Counted(Taylorformer):
+        traces = 0
+
+        def predict_step(self, data):
+            self.traces += 1
+            return super().predict_step(data)
+
+    settings = {**conformance.TINY, "num_layers": 1, "encoding_dim": 2}
+    model = Counted(**settings, predict_samples=2, seed=0)
     for length in range(1, 21):
         inputs, _ = conformance.points(num_context=length, num_target=21 - length)
         outputs = model.predict(inputs, verbose=0)
         assert outputs["mean"].shape == (3, 21 - length, 1)
+    assert model.traces <= 3
+
+
+def test_memory_is_bounded_by_drawing_some_at_once():
+    inputs, _ = conformance.points(num_context=5, num_target=4)
+    rows = PlainSampler.rows_at_once(prepare_batch(inputs))
+    assert rows * 4 * 9 <= 2**24 < (rows + 1) * 4 * 9
+    long = {key: tf.zeros([1, 3000, 1]) for key in ("x_context", "y_context", "x_target")}
+    assert PlainSampler.rows_at_once(prepare_batch(long)) == 1
+
+
+def test_predict_in_chunks_and_with_xla_gives_the_same(monkeypatch):
+    inputs, _ = conformance.points(batch_size=2)
+    plain = _model(predict_samples=5, num_layers=1)
+    expected = plain.predict(inputs, verbose=0)
+    compiled = _model(predict_samples=5, num_layers=1)
+    compiled.compile(jit_compile=True)
+    outputs = compiled.predict(inputs, verbose=0)
+    np.testing.assert_allclose(outputs["mean"], expected["mean"], atol=1e-3)
+    monkeypatch.setattr("taylorformer.model.sampler._MOST_SCORES", 4 * 4 * 9)
+    chunked = _model(predict_samples=5, num_layers=1).predict(inputs, verbose=0)
+    np.testing.assert_allclose(chunked["mean"], expected["mean"], atol=1e-3)
+    np.testing.assert_allclose(chunked["stddev"], expected["stddev"], atol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,7 @@ def run_demo(
     )
     _introduce(console, series, split, windows, len(test_starts))
 
+    console.print(f"Training, {steps} steps. The first one takes a while, as it compiles.")
     with clock.phase("training"):
         model, history = _train(windows, split, settings, seed, steps)
     with clock.phase("sampling"):
@@ -241,7 +242,7 @@ def _train(
         # Without a terminal the bar would fill a log with its own traces.
         verbose=1 if sys.stdout.isatty() else 2,
     ).history
-    best = int(np.argmin(history["val_nll"]))
+    best = int(np.nanargmin(history["val_nll"]))
     return model, {
         "training_steps": num_epochs * steps_per_epoch,
         "best_step": (best + 1) * steps_per_epoch,
@@ -395,8 +396,8 @@ def _introduce(
 
 def _show(console: Console, report: Mapping[str, Any], output: Path, seed: int, steps: int) -> None:
     table = Table(title=f"Free-running forecasts of held-out weeks, {UNIT}", title_justify="left")
-    table.add_column("")
-    for heading in ("CRPS", "MAE", "RMSE", "in 50 % interval", "in 90 % interval"):
+    table.add_column("", no_wrap=True)
+    for heading in ("CRPS", "MAE", "RMSE", "in 50 % band", "in 90 % band"):
         table.add_column(heading, justify="right")
     for name, title in _TITLES.items():
         scores = report[name]

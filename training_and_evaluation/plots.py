@@ -4,7 +4,7 @@ They are made as `Figure` objects of their own: no global backend or style is to
 saved the same with and without a screen.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib.dates
 import matplotlib.ticker
@@ -77,7 +77,7 @@ def plot_forecast(
     axes = figure.add_subplot()
     axes.plot(before, context_values, color=_CONTEXT, linewidth=1.5, label="context", zorder=4)
     # A band of one target has no width, so it is drawn as a bar.
-    step = "mid" if len(after) == 1 else None
+    step: Literal["mid"] | None = "mid" if len(after) == 1 else None
     axes.fill_between(
         after, low_90, high_90, step=step, color=_BAND_90, linewidth=0, label="90 % interval"
     )

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from taylorformer.data_wrangler.batch import prepare_batch
+from taylorformer.data_wrangler.batch import check_finite, prepare_batch
 from taylorformer.model.probabilistic_model import (
     GLOBAL_CLIPNORM,
     LEARNING_RATE,
@@ -18,11 +18,6 @@ class TrainingStep:
     """One step that maximises the mean log-likelihood per observed target, as a `tf.function`.
 
     It is the step of `ProbabilisticModel.fit`. One graph serves every B, N_C and N_T.
-
-    Example:
-        >>> step = TrainingStep(model)  # doctest: +SKIP
-        >>> for inputs, y_target in dataset:  # doctest: +SKIP
-        ...     averages = step(inputs, y_target)
 
     Args:
         model: the model to train. It is built by the first batch if it has not been.
@@ -42,6 +37,10 @@ class TrainingStep:
             )
         if optimizer is None:
             optimizer = keras.optimizers.Adam(LEARNING_RATE, global_clipnorm=GLOBAL_CLIPNORM)
+        scales = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+        if model.dtype_policy.name == "mixed_float16" and not scales:
+            # As `compile` does: small gradients would be 0 in float16.
+            optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
         self.model = model
         self.optimizer = optimizer
         self.jit_compile = jit_compile
@@ -58,6 +57,7 @@ class TrainingStep:
         Returns:
             `nll` and `teacher_forced_mse`, running averages since `reset` was last called.
         """
+        check_finite(inputs, y_target)
         batch = prepare_batch({**inputs, "y_target": y_target})
         if self._function is None:
             self.model.build_for_training(

@@ -1,0 +1,314 @@
+"""Windows: borders, scaling there and back, and what training reads."""
+
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from taylorformer.data_wrangler.series import Series
+from taylorformer.data_wrangler.windows import (
+    PARTS,
+    Split,
+    Windows,
+    WindowScaler,
+    WindowSpec,
+    spaced_starts,
+)
+
+SPEC = WindowSpec(context_length=8, horizon=4)
+
+
+def make_series(values, time=None, name="series"):
+    values = np.asarray(values, np.float64)
+    values = values[:, np.newaxis] if values.ndim == 1 else values
+    time = np.arange(len(values)) if time is None else np.asarray(time)
+    columns = tuple(f"y{place}" for place in range(values.shape[1]))
+    return Series(time, values.copy(), pd.Index(time), "t", columns, name=name)
+
+
+@pytest.fixture
+def series(rng):
+    """Two columns around 5000, uneven times, some values missing."""
+    values = 5000 + rng.normal(size=(100, 2)).cumsum(axis=0) * [300, 1]
+    values[rng.random(values.shape) < 0.1] = np.nan
+    return make_series(values, 10**15 + rng.integers(1, 9, 100).cumsum())
+
+
+@pytest.fixture
+def windows(series):
+    return Windows(series, WindowScaler.fit(series, SPEC, 69))
+
+
+# Where windows lie.
+
+
+@pytest.mark.parametrize("num_rows, borders", [(100, (69, 80)), (2284, (1575, 1827)), (0, (0, 0))])
+def test_split_borders(num_rows, borders):
+    split = Split.chronological(num_rows)
+    assert (split.train_end, split.validation_end, split.num_rows) == (*borders, num_rows)
+    assert [len(split.rows(part)) for part in PARTS] == [
+        borders[0],
+        borders[1] - borders[0],
+        num_rows - borders[1],
+    ]
+
+
+def test_legal_windows_are_all_there_and_no_others():
+    split = Split(30, 40, 52)
+    wanted = {"training": [], "validation": [], "test": []}
+    for start in range(52):
+        rows = range(start, start + SPEC.length)
+        targets = rows[SPEC.context_length :]
+        if rows[-1] < 30:
+            wanted["training"].append(start)
+        elif targets[0] >= 30 and targets[-1] < 40:
+            wanted["validation"].append(start)
+        elif targets[0] >= 40 and targets[-1] < 52:
+            wanted["test"].append(start)
+    for part in PARTS:
+        assert split.window_starts(SPEC, part).tolist() == wanted[part]
+
+
+def test_spaced_starts_count_back_from_the_last():
+    starts = np.arange(3, 14)
+    assert spaced_starts(starts, 4).tolist() == [5, 9, 13]
+    assert spaced_starts(starts, 4, 2).tolist() == [9, 13]
+
+
+def test_too_short_a_series_is_a_clear_error():
+    with pytest.raises(
+        ValueError,
+        match=r"context_length \+ horizon = 192 rows in the training part\. Received: 41$",
+    ):
+        Split.chronological(60).window_starts(WindowSpec(96, 96), "training")
+    with pytest.raises(ValueError, match=r"horizon = 4 rows in the test part\. Received: 2"):
+        Split(20, 28, 30).window_starts(SPEC, "test")
+    with pytest.raises(ValueError, match=r"= 12 rows up to the end of the validation part"):
+        Split(2, 10, 30).window_starts(SPEC, "validation")
+    with pytest.raises(ValueError, match="`part` must be one of"):
+        Split(2, 10, 30).rows("train")
+    for fractions in ((0.5, 0.5, 0.1), (1.2, -0.2, 0.0), (0.5, 0.5)):
+        with pytest.raises(ValueError, match="`fractions` must be three shares"):
+            Split.chronological(100, fractions)
+    with pytest.raises(ValueError, match="must be in order"):
+        Split(5, 4, 10)
+    with pytest.raises(ValueError, match="`horizon` must be at least 1"):
+        WindowSpec(3, 0)
+
+
+# Scaling.
+
+
+@pytest.mark.parametrize(
+    "spec", [SPEC, WindowSpec(1, 1), WindowSpec(1, 9), WindowSpec(11, 1)], ids=str
+)
+def test_even_grid_becomes_the_even_grid_on_minus_one_to_one(spec):
+    # Epoch nanoseconds a millisecond apart: float32 could not tell them apart.
+    time = 1_700_000_000_000_000_000 + 1_000_000 * np.arange(40)
+    series = make_series(np.arange(40.0), time)
+    windows = Windows(series, WindowScaler.fit(series, spec, 30))
+    inputs = windows.forecast_inputs([0, 17])
+    x = np.concatenate([inputs["x_context"], inputs["x_target"]], axis=1)
+    grid = np.linspace(-1, 1, spec.length)
+    np.testing.assert_allclose(x[..., 0], [grid, grid], atol=1e-7)
+    assert x.dtype == np.float32
+
+
+def test_uneven_spacing_is_kept(windows, series):
+    spans = [series.time[start + 11] - series.time[start] for start in range(69 - 11)]
+    assert windows.scaler.half_span == np.median(spans) / 2
+    inputs = windows.forecast_inputs([5])
+    x = np.concatenate([inputs["x_context"], inputs["x_target"]], axis=1)[0, :, 0]
+    steps = np.diff(series.time[5:17]) / windows.scaler.half_span
+    np.testing.assert_allclose(np.diff(x), steps, rtol=1e-5)
+    assert x[7] == np.float32(2 * 7 / 11 - 1)
+
+
+def test_y_is_relative_to_the_last_observed_context_value(windows, series):
+    starts = np.arange(series.num_rows - SPEC.length + 1)
+    reference = windows.reference(starts)
+    inputs, y_target = windows.batch(starts)
+    for start, place in itertools.product(starts, range(2)):
+        context = series.values[start : start + 8, place]
+        assert reference[start, place] == context[~np.isnan(context)][-1]
+    observed = series.observed[windows.target_rows(starts)]
+    assert np.array_equal(inputs["target_mask"], observed) and not observed.all()
+    assert np.array_equal(inputs["context_mask"], series.observed[windows.context_rows(starts)])
+    assert not y_target[~observed].any() and not inputs["y_context"][~inputs["context_mask"]].any()
+    assert np.isfinite(y_target).all()
+    truth = windows.truth(starts)
+    restored = windows.scaler.inverse(y_target, reference)
+    np.testing.assert_allclose(restored[observed], truth[observed], rtol=1e-6)
+    scaled = windows.scaler.scale_y(truth, reference)
+    np.testing.assert_array_equal(scaled[observed], y_target[observed])
+
+
+def test_a_context_without_values_is_relative_to_the_training_mean():
+    values = np.arange(40.0)
+    values[20:28] = np.nan
+    series = make_series(values)
+    windows = Windows(series, WindowScaler.fit(series, SPEC, 30))
+    assert windows.reference([20, 19]).tolist() == [[np.nanmean(values[:30])], [19.0]]
+
+
+def test_forecasts_draw_every_target_and_read_none(windows, series):
+    starts = np.arange(60, 88)
+    inputs = windows.forecast_inputs(starts)
+    assert inputs["target_mask"].all() and not windows.scored(starts).all()
+    for start in (60, 75, 88):
+        garbage = series.values.copy()
+        garbage[start + 8 :] = 1e9
+        other = Windows(
+            make_series(garbage, series.time), WindowScaler.fit(series, SPEC, 69)
+        ).forecast_inputs([start])
+        for key, value in windows.forecast_inputs([start]).items():
+            np.testing.assert_array_equal(other[key], value)
+
+
+def test_samples_quantiles_and_densities_go_back_to_units(windows, rng):
+    scaler, starts = windows.scaler, [3, 50, 70]
+    reference = windows.reference(starts)
+    y = rng.normal(size=(5, 3, 4, 2))
+    units = scaler.inverse(y, reference)
+    assert units.shape == y.shape and units.dtype == np.float64
+    np.testing.assert_allclose(
+        (units - reference[:, np.newaxis]) / scaler.spread, y, rtol=1e-9, atol=1e-9
+    )
+    np.testing.assert_allclose(units.std(axis=0), scaler.inverse_scale(y.std(axis=0)), rtol=1e-9)
+    levels = [0.1, 0.5, 0.9]
+    quantiles = np.moveaxis(np.quantile(y, levels, axis=0), 0, -1)
+    wanted = np.moveaxis(np.quantile(units, levels, axis=0), 0, -1)
+    np.testing.assert_allclose(scaler.inverse_quantiles(quantiles, reference), wanted, rtol=1e-12)
+    # A standard normal density in scaled y is one of scale `spread` in units.
+    y_one, units_one = y[0], units[0]
+    log_prob = -0.5 * (y_one**2 + np.log(2 * np.pi)).sum(axis=(1, 2))
+    z = (units_one - reference[:, np.newaxis]) / scaler.spread
+    log_prob_units = (-0.5 * (z**2 + np.log(2 * np.pi)) - np.log(scaler.spread)).sum(axis=(1, 2))
+    np.testing.assert_allclose(scaler.inverse_log_prob(log_prob, 4), log_prob_units, rtol=1e-9)
+    np.testing.assert_allclose(scaler.inverse_nll(-log_prob / 4), -log_prob_units / 4, rtol=1e-9)
+
+
+def test_spread_is_the_standard_deviation_of_a_normal_law(rng):
+    walk = rng.normal(scale=3.0, size=4000).cumsum()
+    one_step = WindowScaler.fit(make_series(walk), WindowSpec(5, 1), 4000)
+    np.testing.assert_allclose(one_step.spread, 3.0, rtol=0.05)
+    walk[2000] = 1e7
+    outlier = WindowScaler.fit(make_series(walk), WindowSpec(5, 1), 4000)
+    np.testing.assert_allclose(outlier.spread, one_step.spread, rtol=0.01)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.zeros(40),
+        np.full(40, 5000.0),
+        np.full(40, 5000.0) + 1e-12 * np.arange(40),
+        np.where(np.arange(40) == 20, 1.0, 0.0),
+        np.where(np.arange(40) % 12 == 0, 7.0, np.nan),
+        np.where(np.arange(40) == 3, 7.0, np.nan),
+        1e300 * np.sin(np.arange(40)),
+        1e-300 * np.sin(np.arange(40)),
+    ],
+    ids=["zero", "constant", "rounding", "one spike", "sparse", "one value", "huge", "tiny"],
+)
+def test_spread_is_never_zero_or_nan(values):
+    series = make_series(values)
+    windows = Windows(series, WindowScaler.fit(series, SPEC, 40))
+    assert windows.scaler.spread[0] > 0 and np.isfinite(windows.scaler.spread[0])
+    assert np.isfinite(windows.scaler.center[0])
+    inputs, y_target = windows.batch(np.arange(29))
+    assert np.isfinite(inputs["y_context"]).all() and np.isfinite(y_target).all()
+
+
+def test_scaler_errors_and_round_trip(series, windows):
+    config = json.loads(json.dumps(windows.scaler.get_config()))
+    again = WindowScaler.from_config(config)
+    assert again.get_config() == windows.scaler.get_config() and again.spec == SPEC
+    with pytest.raises(ValueError, match=r"12 rows in the training part\. Received: 11"):
+        WindowScaler.fit(series, SPEC, 11)
+    with pytest.raises(ValueError, match=r"Column `y0` must have a value in the training part"):
+        WindowScaler.fit(make_series(np.where(np.arange(40) < 20, np.nan, 1.0)), SPEC, 20)
+    with pytest.raises(ValueError, match=r"D_y = 2 columns"):
+        Windows(make_series(np.arange(40.0)), windows.scaler)
+    for starts in ([-1], [89], [0.0], [], 3):
+        with pytest.raises(ValueError, match="`starts` must be"):
+            windows.batch(starts)
+
+
+def test_keys_tell_windows_and_series_apart_and_nothing_else(series, windows):
+    starts = np.arange(20)
+    keys = windows.sequence_keys(starts)
+    assert keys.dtype == np.int64 and len(set(keys.tolist())) == 20
+    np.testing.assert_array_equal(windows.sequence_keys(starts[7:9]), keys[7:9])
+    other = Windows(make_series(series.values, series.time, name="other"), windows.scaler)
+    assert not set(other.sequence_keys(starts).tolist()) & set(keys.tolist())
+
+
+# What training reads.
+
+
+def take(dataset, count):
+    return [
+        ({key: value.numpy() for key, value in inputs.items()}, y_target.numpy())
+        for inputs, y_target in dataset.take(count)
+    ]
+
+
+def assert_same(first, second):
+    assert len(first) == len(second)
+    for (inputs, y_target), (other_inputs, other_y_target) in zip(first, second, strict=True):
+        assert inputs.keys() == other_inputs.keys()
+        for key, value in inputs.items():
+            assert value.dtype == other_inputs[key].dtype
+            np.testing.assert_array_equal(value, other_inputs[key])
+        np.testing.assert_array_equal(y_target, other_y_target)
+
+
+def test_datasets_give_what_numpy_gives(windows):
+    starts = np.arange(7)
+    batches = take(windows.evaluation_dataset(starts, 3), -1)
+    assert_same(
+        batches, [windows.batch(starts[:3]), windows.batch(starts[3:6]), windows.batch([6])]
+    )
+
+
+def test_training_comes_shuffled_and_repeats_and_can_be_resumed(windows):
+    starts = np.arange(10, 40)
+    dataset = windows.training_dataset(starts, 10, seed=3)
+    batches = take(dataset, 6)
+    assert_same(take(dataset, 6), batches)
+    assert_same(take(windows.training_dataset(starts, 10, seed=3, first_batch=4), 2), batches[4:])
+    all_windows = {y.tobytes() for y in windows.batch(starts)[1]}
+    passes = [
+        [y.tobytes() for _, y_target in part for y in y_target]
+        for part in (batches[:3], batches[3:])
+    ]
+    assert set(passes[0]) == set(passes[1]) == all_windows
+    assert passes[0] != passes[1]
+    other = take(windows.training_dataset(starts, 10, seed=4), 3)
+    assert [y.tobytes() for _, y_target in other for y in y_target] != passes[0]
+    assert dataset.element_spec[0]["x_context"].shape.as_list() == [10, 8, 1]
+
+
+def test_a_batch_may_be_larger_than_the_number_of_windows(windows):
+    ((inputs, y_target),) = take(windows.training_dataset([0, 1], 5, seed=0), 1)
+    assert y_target.shape == (5, 4, 2) and inputs["x_target"].shape == (5, 4, 1)
+
+
+@pytest.mark.parametrize("change", ["scale", "garbage", "missing"])
+def test_training_is_blind_to_rows_after_the_split(series, change):
+    split = Split.chronological(series.num_rows)
+    values = series.values.copy()
+    values[split.train_end :] = {
+        "scale": values[split.train_end :] * 1e6,
+        "garbage": -1e30,
+        "missing": np.nan,
+    }[change]
+    batches = []
+    for one in (series, make_series(values, series.time)):
+        windows = Windows(one, WindowScaler.fit(one, SPEC, split.train_end))
+        starts = split.window_starts(SPEC, "training")
+        batches.append(take(windows.training_dataset(starts, 16, seed=0), 8))
+    assert_same(*batches)
