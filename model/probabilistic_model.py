@@ -43,6 +43,12 @@ def _tame(gradients: list[tf.Tensor | None]) -> list[tf.Tensor | None]:
     return [None if g is None else tf.where(finite, g * factor, 0.0) for g in gradients]
 
 
+def _known_shape(value: Any) -> tuple[int | None, ...]:
+    """Returns the static shape of an array or of a specification, () where it has none."""
+    shape = getattr(value, "shape", ())
+    return () if getattr(shape, "rank", 0) is None else tuple(shape)
+
+
 def _seeded_dataset(
     parts: tuple[Any, ...], batch_size: int, seed: int, first_epoch: int
 ) -> tuple[tf.data.Dataset, int]:
@@ -358,8 +364,8 @@ class ProbabilisticModel(keras.Model):
         with self.distribute_strategy.scope():
             self.build_for_training(x, getattr(self, "optimizer", None))
         check_finite(x, y)
-        seeded = self.seed is not None and isinstance(x, Mapping) and y is not None
-        if seeded and kwargs.get("shuffle", True) and not kwargs.get("validation_split"):
+        shuffles = kwargs.get("shuffle", True) and not kwargs.get("validation_split")
+        if shuffles and self.seed is not None and isinstance(x, Mapping) and y is not None:
             size = 32 if batch_size is None else check_integer("batch_size", batch_size, 1)
             weight = kwargs.pop("sample_weight", None)
             parts = (dict(x), y) if weight is None else (dict(x), y, weight)
@@ -398,11 +404,11 @@ class ProbabilisticModel(keras.Model):
             if not isinstance(data, Mapping):
                 return
             check_keys(data)
-            shapes = {key: getattr(value, "shape", None) for key, value in data.items()}
-            known = [shape is not None and len(shape) for shape in shapes.values()]
-            if not all(known) or not all(shapes[k][-1] for k in ("x_context", "y_context")):
+            shapes = {key: _known_shape(value) for key, value in data.items()}
+            wide = all(shapes[key] and shapes[key][-1] for key in ("x_context", "y_context"))
+            if not (wide and all(shapes.values())):
                 return
-            self.build({key: tuple(shape) for key, shape in shapes.items()})
+            self.build(shapes)
         if optimizer is not None and not optimizer.built:
             optimizer.build(self.trainable_variables)
 

@@ -64,6 +64,7 @@ def demo(output: Path, seed: int, steps: int, samples: int) -> None:
     """Train a small Taylorformer and forecast with it."""
     from taylorformer import _registry
 
+    click.echo("Starting TensorFlow, which takes some seconds ...")
     _registry.check_backend()
     from taylorformer.training_and_evaluation.demo import run_demo
 
