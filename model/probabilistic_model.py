@@ -367,6 +367,9 @@ class ProbabilisticModel(keras.Model):
         shuffles = kwargs.get("shuffle", True) and not kwargs.get("validation_split")
         if shuffles and self.seed is not None and isinstance(x, Mapping) and y is not None:
             size = 32 if batch_size is None else check_integer("batch_size", batch_size, 1)
+            shapes = {key: _known_shape(value) for key, value in {**x, "y_target": y}.items()}
+            if all(shapes.values()):
+                check_shapes(shapes)
             weight = kwargs.pop("sample_weight", None)
             parts = (dict(x), y) if weight is None else (dict(x), y, weight)
             x, num_batches = _seeded_dataset(parts, size, self.seed, kwargs.get("initial_epoch", 0))

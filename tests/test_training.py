@@ -422,6 +422,12 @@ def test_values_that_are_not_finite_are_refused_before_the_first_step():
         model.evaluate(inputs)
 
 
+def test_arrays_that_do_not_fit_are_refused():
+    inputs, y_target = conformance.points(batch_size=5)
+    with pytest.raises(ValueError, match=r"`y_target` must have the shape .* with B = 5"):
+        _eager(_model()).fit(inputs, y_target[:4], verbose=0)
+
+
 def test_a_batch_of_other_dimensions_is_refused():
     model = _model()
     model(conformance.points()[0])
