@@ -64,7 +64,8 @@ def demo(output: Path, seed: int, steps: int, samples: int) -> None:
     """Train a small Taylorformer and forecast with it."""
     from taylorformer import _registry
 
-    click.echo("Starting TensorFlow, which takes some seconds ...")
+    if sys.stderr.isatty():
+        click.echo("Starting TensorFlow, which takes some seconds ...", err=True)
     _registry.check_backend()
     from taylorformer.training_and_evaluation.demo import run_demo
 
