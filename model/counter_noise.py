@@ -15,6 +15,7 @@ _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
 _STREAM_BITS = 24  # the stream is the high byte of a word whose rest is the number of a target
 _ORDER_STREAM = 0xFF
+_MOST_NUMBERS = 4 * _ORDER_STREAM
 
 
 def _multiply(factor: int, word: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -78,11 +79,16 @@ def normal_noise(
         sample: integers, the number of each sample.
         target: integers, the number of each target. The shapes of `key`, `sample` and `target`
             broadcast to one shape.
-        size: D_y, how many numbers each place gets, below 1020.
+        size: D_y, how many numbers each place gets, at most 1020.
 
     Returns:
         float32, the broadcast shape with `size` appended.
+
+    Raises:
+        ValueError: D_y below 1 or above 1020.
     """
+    if not 1 <= size <= _MOST_NUMBERS:
+        raise ValueError(f"D_y must be from 1 to {_MOST_NUMBERS} to draw. Received: D_y = {size}")
     numbers: list[tf.Tensor] = []
     for stream in range((size + 3) // 4):
         words = _draw(seed, key, sample, target, stream)

@@ -51,6 +51,15 @@ def test_noise_is_standard_normal_and_differs_by_all_its_arguments():
     assert np.all(normal_noise(seed + 1, key, samples, targets, 5) != noise)
 
 
+def test_noise_of_every_dimension_and_seed_is_its_own():
+    zero = tf.zeros([1], tf.int64)
+    seeds = [tf.constant(seed, tf.int64) for seed in (0, 1, 2**32, -1)]
+    noise = np.stack([normal_noise(seed, zero, zero, zero, 1020)[0] for seed in seeds])
+    assert len(np.unique(noise)) > 0.999 * noise.size
+    with pytest.raises(ValueError, match="D_y must be from 1 to 1020 to draw"):
+        normal_noise(seeds[0], zero, zero, zero, 1021)
+
+
 def test_noise_is_the_same_with_xla():
     arguments = (
         tf.constant(-3, tf.int64),
