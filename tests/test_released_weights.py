@@ -1,7 +1,6 @@
 """The authors' trained networks: their outputs, and their scores on ETTm2."""
 
 import re
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -92,11 +91,6 @@ def test_scores_on_ettm2(run, models, shared_path, ett_windows):
     scores = model.evaluate(ett_windows, verbose=0, return_dict=True)
     assert scores["nll"] == pytest.approx(published["NLL"][run], rel=2e-3)
     assert scores["teacher_forced_mse"] == pytest.approx(published["MSE"][run], rel=2e-3)
-
-
-def _copy(source, target):
-    for file in source.glob("ckpt*"):
-        shutil.copyfile(file, target / file.name)
 
 
 def _rewrite(shared_path, tmp_path, change):
