@@ -28,6 +28,11 @@ _SEED_STATE = "seed_state_"
 _MOST_GRADIENT = 1e12
 
 
+def default_optimizer() -> keras.optimizers.Optimizer:
+    """Makes the optimizer that is used where none is given: Adam, clipped."""
+    return keras.optimizers.Adam(LEARNING_RATE, global_clipnorm=GLOBAL_CLIPNORM)
+
+
 def _tame(gradients: list[tf.Tensor | None]) -> list[tf.Tensor | None]:
     """Makes gradients small enough that their squares do not overflow.
 
@@ -195,9 +200,9 @@ class ProbabilisticModel(keras.Model):
         Returns:
             `[B]`, float32, summed over D_y and the observed targets.
         """
-        batch, y_target = self._batch_and_targets(inputs, y_target)
-        outputs = self({**batch, "y_target": y_target}, training=False)
-        return self._log_likelihood(outputs, y_target, batch["target_mask"])
+        batch = self._batch_with_targets(inputs, y_target)
+        outputs = self(batch, training=False)
+        return self._log_likelihood(outputs, batch["y_target"], batch["target_mask"])
 
     @staticmethod
     def _log_likelihood(
@@ -287,15 +292,12 @@ class ProbabilisticModel(keras.Model):
                 )
         return batch
 
-    def _batch_and_targets(
-        self, inputs: Mapping[str, Any], y_target: Any
-    ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-        """Prepares a batch and its targets, checked against each other."""
+    def _batch_with_targets(self, inputs: Mapping[str, Any], y_target: Any) -> dict[str, tf.Tensor]:
+        """Prepares a batch with its targets as `y_target`, checked against each other."""
         check_keys(inputs)
         if y_target is None:
             raise ValueError("`y_target` must have the shape [B, N_T, D_y]. Received: None")
-        batch = self.prepare({**inputs, "y_target": y_target})
-        return batch, batch.pop("y_target")
+        return self.prepare({**inputs, "y_target": y_target})
 
     # Keras: compile, fit, evaluate, predict.
 
@@ -321,7 +323,7 @@ class ProbabilisticModel(keras.Model):
             auto_scale_loss: as in Keras.
         """
         if optimizer is None:
-            optimizer = keras.optimizers.Adam(LEARNING_RATE, global_clipnorm=GLOBAL_CLIPNORM)
+            optimizer = default_optimizer()
         super().compile(
             optimizer=optimizer,
             weighted_metrics=metrics,
@@ -438,8 +440,7 @@ class ProbabilisticModel(keras.Model):
         Returns:
             The running averages `loss`, `nll`, `teacher_forced_mse`.
         """
-        batch, y_target = self._batch_and_targets(inputs, y_target)
-        batch["y_target"] = y_target
+        batch = self._batch_with_targets(inputs, y_target)
         # Nothing may move (seeds, the optimizer's counter) in a step whose data never arrive, which
         # is how a data set ends.
         with tf.control_dependencies(list(batch.values())):
@@ -483,8 +484,7 @@ class ProbabilisticModel(keras.Model):
     def test_step(self, data: Any) -> dict[str, tf.Tensor]:
         """One step of `evaluate`."""
         inputs, y_target, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        batch, y_target = self._batch_and_targets(inputs, y_target)
-        batch["y_target"] = y_target
+        batch = self._batch_with_targets(inputs, y_target)
         weights = self._sequence_weights(batch["target_mask"], sample_weight)
         outputs, nll, loss = self._loss(batch, weights, training=False)
         return self._track(batch, outputs, nll, loss, weights)

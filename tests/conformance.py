@@ -109,6 +109,16 @@ def _feature_arguments(num_context: int, num_target: int) -> tuple[tuple, dict]:
     return (features,), {}
 
 
+def seed_generators(model: keras.Model) -> list[keras.random.SeedGenerator]:
+    """Finds every generator of a model, to set it back."""
+    return [
+        value
+        for layer in model._flatten_layers()
+        for value in vars(layer).values()
+        if isinstance(value, keras.random.SeedGenerator)
+    ]
+
+
 @dataclass(frozen=True)
 class LayerCase:
     """A layer, and its arguments for given numbers of context and target points."""

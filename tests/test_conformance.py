@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from taylorformer.data_wrangler.batch import prepare_batch
+
 layers = pytest.mark.parametrize("case", conformance.LAYERS, ids=lambda case: case.name)
 models = pytest.mark.parametrize("case", conformance.MODELS, ids=lambda case: case.name)
 
@@ -280,7 +282,7 @@ def test_masked_values_change_nothing(case, everything, training):
     model = case.make()
 
     def run(batch):
-        for generator in (model.permutation_seeds, *_seed_generators(model)):
+        for generator in conformance.seed_generators(model):
             generator.state.assign([1, 0])
         weights = model._sequence_weights(batch["target_mask"], None)
         with tf.GradientTape() as tape:
@@ -289,8 +291,8 @@ def test_masked_values_change_nothing(case, everything, training):
 
     model(_with_targets(*case.data()))
     for clean, y_target, spoiled, masks in _masked(case, everything):
-        expected = run(_prepared(_with_targets(clean, y_target)))
-        outcome = run(_prepared({**spoiled, **masks}))
+        expected = run(prepare_batch(_with_targets(clean, y_target)))
+        outcome = run(prepare_batch({**spoiled, **masks}))
         for a, b in zip(_flat(expected), _flat(outcome), strict=True):
             np.testing.assert_array_equal(a, b)
         outputs, _, loss, gradients = outcome
@@ -305,21 +307,6 @@ def test_masked_values_change_nothing(case, everything, training):
         np.testing.assert_array_equal(
             model.log_prob({**spoiled, **masks}, y_spoiled), model.log_prob(clean, y_target)
         )
-
-
-def _prepared(batch):
-    from taylorformer.data_wrangler.batch import prepare_batch
-
-    return prepare_batch(batch)
-
-
-def _seed_generators(model):
-    return [
-        value
-        for layer in model._flatten_layers()
-        for value in vars(layer).values()
-        if isinstance(value, keras.random.SeedGenerator)
-    ]
 
 
 @models

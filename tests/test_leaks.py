@@ -9,7 +9,6 @@ import itertools
 from typing import NamedTuple
 
 import conformance
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -117,10 +116,8 @@ class Probe:
             self._outputs = tf.function(self._outputs_of, autograph=False)
 
     def _rewind(self):
-        for layer in self.model._flatten_layers():
-            for value in vars(layer).values():
-                if isinstance(value, keras.random.SeedGenerator):
-                    value.state.assign([5, 0])
+        for generator in conformance.seed_generators(self.model):
+            generator.state.assign([5, 0])
 
     def _outputs_of(self, inputs, y_target):
         outputs = self.model({**inputs, "y_target": y_target}, training=self.training)

@@ -7,11 +7,7 @@ import keras
 import tensorflow as tf
 
 from taylorformer.data_wrangler.batch import check_finite, prepare_batch
-from taylorformer.model.probabilistic_model import (
-    GLOBAL_CLIPNORM,
-    LEARNING_RATE,
-    ProbabilisticModel,
-)
+from taylorformer.model.probabilistic_model import ProbabilisticModel, default_optimizer
 
 
 class TrainingStep:
@@ -36,7 +32,7 @@ class TrainingStep:
                 f"`model` must be a ProbabilisticModel. Received: {type(model).__name__}"
             )
         if optimizer is None:
-            optimizer = keras.optimizers.Adam(LEARNING_RATE, global_clipnorm=GLOBAL_CLIPNORM)
+            optimizer = default_optimizer()
         scales = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
         if model.dtype_policy.name == "mixed_float16" and not scales:
             # As `compile` does: small gradients would be 0 in float16.
