@@ -27,11 +27,14 @@ class Series:
         time_column: the name of the column of time.
         target_columns: the names of the D_y columns.
         time_unit: "s", "ms", "us" or "ns" for dates, None for numbers.
-        name: tells series apart where their random numbers must differ.
+        name: tells series apart, and their random numbers; in a table of several, the id.
+        covariates: `[T, D_c]` float64, finite: what is known ahead of time, such as a calendar.
+            None, or no column: there are none.
+        covariate_columns: the names of the D_c columns.
 
     Raises:
         ValueError: arrays that do not fit one another, no rows, stamps that are not strictly
-            increasing, or infinite values.
+            increasing, infinite values, or covariates that are not finite.
     """
 
     time: np.ndarray
@@ -41,6 +44,8 @@ class Series:
     target_columns: tuple[Hashable, ...] = ("y",)
     time_unit: str | None = None
     name: str = ""
+    covariates: np.ndarray | None = None
+    covariate_columns: tuple[Hashable, ...] = ()
 
     def __post_init__(self) -> None:
         shape = (len(self.stamps), len(self.target_columns))
@@ -58,8 +63,16 @@ class Series:
             raise ValueError("a series must have at least one row. Received: 0 rows")
         _check_increasing(self.time, self.stamps, self.time_column)
         _check_finite(self.values, self.target_columns)
-        self.time.setflags(write=False)
-        self.values.setflags(write=False)
+        known = np.empty((shape[0], 0)) if self.covariates is None else self.covariates
+        if known.shape != (shape[0], len(self.covariate_columns)):
+            raise ValueError(
+                f"`covariates` must be [T, D_c] with T, D_c = {shape[0]}, "
+                f"{len(self.covariate_columns)}. Received: {list(known.shape)}"
+            )
+        _check_known(known, self.covariate_columns)
+        object.__setattr__(self, "covariates", known)
+        for array in (self.time, self.values, known):
+            array.setflags(write=False)
 
     @classmethod
     def from_frame(
@@ -424,3 +437,11 @@ def _check_finite(values: np.ndarray, columns: tuple[Hashable, ...]) -> None:
         row, place = (int(i) for i in np.argwhere(wrong)[0])
         wish = "hold finite numbers, or empty cells where a value is missing"
         raise _bad_row(columns[place], wish, row, float(values[row, place]))
+
+
+def _check_known(covariates: np.ndarray, columns: tuple[Hashable, ...]) -> None:
+    wrong = ~np.isfinite(covariates)
+    if wrong.any():
+        row, place = (int(i) for i in np.argwhere(wrong)[0])
+        wish = "hold a finite number in every row, as covariates are known ahead of time"
+        raise _bad_row(columns[place], wish, row, float(covariates[row, place]))
