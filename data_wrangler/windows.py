@@ -3,12 +3,13 @@
 import dataclasses
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from taylorformer.data_wrangler.checks import check_integer
+from taylorformer.data_wrangler.checks import check_choice, check_integer
+from taylorformer.data_wrangler.panel import Panel, as_panel
 from taylorformer.data_wrangler.series import Series
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 PARTS = ("training", "validation", "test")
 DEFAULT_FRACTIONS = (0.69, 0.11, 0.20)
+SCALINGS = ("window", "standard")
 
 # The spread is measured on at most this many training windows, evenly spaced.
 _MAX_WINDOWS_FOR_SPREAD = 4096
@@ -105,7 +107,9 @@ class Split:
         place = PARTS.index(part)
         return range(borders[place], borders[place + 1])
 
-    def window_starts(self, spec: WindowSpec, part: str) -> np.ndarray:
+    def window_starts(
+        self, spec: WindowSpec, part: str, context_inside: bool = False
+    ) -> np.ndarray:
         """Gives the first row of every legal window of a part.
 
         Training windows lie wholly in the training part. Windows of validation and test have all
@@ -114,6 +118,7 @@ class Split:
         Args:
             spec: N_C and N_T.
             part: one of "training", "validation", "test".
+            context_inside: the context must lie in the part too, as in the paper's test sets.
 
         Returns:
             `[number of windows]` int64, increasing.
@@ -122,9 +127,9 @@ class Split:
             ValueError: the part is too short for one window.
         """
         rows = self.rows(part)
-        if part == PARTS[0]:
+        if part == PARTS[0] or context_inside:
             need, wish = spec.length, f"context_length + horizon = {spec.length} rows"
-            first = 0
+            first = rows.start
         else:
             need, wish = spec.horizon, f"horizon = {spec.horizon} rows"
             first = rows.start - spec.context_length
@@ -139,6 +144,41 @@ class Split:
                 f"to the end of the {part} part. Received: {rows.stop}"
             )
         return starts
+
+
+def panel_window_starts(
+    panel: Panel,
+    splits: Sequence[Split],
+    spec: WindowSpec,
+    part: str,
+    context_inside: bool = False,
+) -> np.ndarray:
+    """Gives the first row of every legal window of a part, over all series of a panel.
+
+    A series that is too short for a window has none.
+
+    Args:
+        panel: G series.
+        splits: G splits, one a series.
+        spec: see `Split.window_starts`, as the others.
+        part: one of "training", "validation", "test".
+        context_inside: the context must lie in the part too.
+
+    Returns:
+        `[number of windows]` int64, increasing.
+
+    Raises:
+        ValueError: every series is too short.
+    """
+    starts, longest = [], (-1, ValueError())
+    for offset, split in zip(panel.offsets[:-1], splits, strict=True):
+        try:
+            starts.append(split.window_starts(spec, part, context_inside) + offset)
+        except ValueError as error:
+            longest = max(longest, (split.num_rows, error), key=lambda pair: pair[0])
+    if not starts:
+        raise longest[1]
+    return np.concatenate(starts)
 
 
 def spaced_starts(starts: np.ndarray, step: int, count: int | None = None) -> np.ndarray:
@@ -166,158 +206,179 @@ class _Ops(NamedTuple):
     take: Callable[[Any, Any], Any]
     where: Callable[[Any, Any, Any], Any]
     cast: Callable[[Any, str], Any]
+    join: Callable[[Any, Any], Any]
 
 
 _NUMPY = _Ops(
     take=lambda values, rows: np.take(values, rows, axis=0),
     where=np.where,
     cast=lambda values, dtype: values.astype(dtype),
+    join=lambda x, known: np.concatenate([x, known], axis=-1),
 )
+
+
+class _Table(NamedTuple):
+    """What a batch is gathered from: arrays of NumPy or tensors."""
+
+    time: Any
+    values: Any
+    covariates: Any
+    observed: Any
+    last_observed_row: Any
+    series_number: Any
+    center: Any
+    spread: Any
+    last_value: Any
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WindowScaler:
-    """Turns time and values of a window into what a model reads, and back.
+    """What turns time, covariates and values of a window into what a model reads, and back.
 
     `x = (t - t_last) / half_span + 2 (N_C - 1) / (N - 1) - 1` with t_last the time of the last
     context row: uneven spacing is kept, and an even grid becomes the even grid on [-1, 1].
-    `y = (value - reference) / spread` with the reference of each window and column the last value
-    observed in the context, or `center` where the context has none.
+    Covariates are standardised. `y = (value - reference) / spread`; the reference is
+
+    - scaling "window": for each window and column the last value observed in the context, or
+      `center` where the context has none; for series that drift;
+    - scaling "standard": `center`.
 
     Attributes:
         spec: N_C and N_T of training.
+        scaling: "window" or "standard".
         half_span: half the median time from the first to the last row of a training window.
-        center: `[D_y]`, the mean of the training part.
-        spread: `[D_y]`, positive: how far targets lie from the reference. It is the 95 % quantile
-            of the distance over 1.96, which is the standard deviation for a normal law and does
-            not follow a few outliers; the root mean square where more than 95 % of the distances
-            are 0; and never below 1e-9 of the largest training value (1 where all are 0).
+        names: of the G series.
+        center: `[G, D_y]`, the mean of the training part.
+        spread: `[G, D_y]`, positive. For "standard" the standard deviation of the training part.
+            For "window" how far targets lie from the reference: the 95 % quantile of the distance
+            over 1.96, which is the standard deviation for a normal law and does not follow a few
+            outliers; the root mean square where more than 95 % of the distances are 0. Never below
+            1e-9 of the largest training value (1 where all are 0).
+        covariate_center: `[D_c]`, the mean over all training parts.
+        covariate_spread: `[D_c]`, the standard deviation; for a covariate that does not change its
+            size, or 1.
     """
 
     spec: WindowSpec
+    scaling: str
     half_span: float
+    names: tuple[str, ...]
     center: np.ndarray
     spread: np.ndarray
+    covariate_center: np.ndarray
+    covariate_spread: np.ndarray
 
     @classmethod
-    def fit(cls, series: Series, spec: WindowSpec, num_train_rows: int) -> "WindowScaler":
+    def fit(
+        cls,
+        data: Panel | Series | Iterable[Series],
+        spec: WindowSpec,
+        num_train_rows: int | Sequence[int],
+        scaling: str = "window",
+    ) -> "WindowScaler":
         """Measures the training part; later rows are not read.
 
         Args:
-            series: T rows.
+            data: G series.
             spec: N_C and N_T.
-            num_train_rows: the first so many rows are the training part.
+            num_train_rows: the first so many rows are the training part; a number for each series,
+                or one for all.
+            scaling: "window" or "standard".
 
         Raises:
-            ValueError: the training part holds no window, or a column of it holds no value.
+            ValueError: no training part holds a window, or a column of one holds no value.
         """
-        starts = Split(num_train_rows, num_train_rows, num_train_rows).window_starts(
-            spec, "training"
+        check_choice("scaling", scaling, SCALINGS)
+        panel = as_panel(data)
+        ends = np.broadcast_to(np.asarray(num_train_rows, np.int64), [panel.num_series])
+        splits = [Split(int(end), int(end), int(end)) for end in ends]
+        starts = panel_window_starts(panel, splits, spec, "training")
+        spans = panel.time[starts + spec.length - 1] - panel.time[starts]
+        known = np.concatenate(
+            [one.known[:end] for one, end in zip(panel.series, ends, strict=True)]
         )
-        time, values = series.time[:num_train_rows], series.values[:num_train_rows]
-        spans = time[starts + spec.length - 1] - time[starts]
-        center, spread = np.empty(series.num_columns), np.empty(series.num_columns)
-        for place, name in enumerate(series.target_columns):
-            column = values[:, place]
-            observed = column[~np.isnan(column)]
-            if not len(observed):
-                raise ValueError(
-                    f"Column `{name}` must have a value in the training part. "
-                    f"Received: {num_train_rows} empty cells"
-                )
-            # Halved first: the sum of large numbers may leave the range of floating point.
-            center[place] = 2 * np.mean(observed / 2)
-            last = series.last_observed_row[:num_train_rows, place]
-            spread[place] = _measure_spread(column, last, starts, spec)
-        return cls(spec, float(np.median(spans)) / 2, center, spread)
+        covariate_center, covariate_spread = _measure_covariates(known)
+        measured = [
+            _measure_series(one, int(end), spec, scaling)
+            for one, end in zip(panel.series, ends, strict=True)
+        ]
+        return cls(
+            spec,
+            scaling,
+            float(np.median(spans)) / 2,
+            panel.names,
+            np.stack([center for center, _ in measured]),
+            np.stack([spread for _, spread in measured]),
+            covariate_center,
+            covariate_spread,
+        )
+
+    def with_series(self, data: Panel | Series | Iterable[Series]) -> "WindowScaler":
+        """Adds series that were not there in training, measured on all rows that they have here.
+
+        Raises:
+            ValueError: a column of one holds no value.
+        """
+        new = [one for one in as_panel(data).series if one.name not in self.names]
+        if not new:
+            return self
+        measured = [_measure_series(one, one.num_rows, self.spec, self.scaling) for one in new]
+        return dataclasses.replace(
+            self,
+            names=(*self.names, *(one.name for one in new)),
+            center=np.concatenate([self.center, [center for center, _ in measured]]),
+            spread=np.concatenate([self.spread, [spread for _, spread in measured]]),
+        )
+
+    @property
+    def num_columns(self) -> int:
+        """D_y."""
+        return self.spread.shape[1]
+
+    @property
+    def num_covariates(self) -> int:
+        """D_c."""
+        return len(self.covariate_center)
 
     @property
     def x_of_last_context(self) -> float:
         """X of the last context row, between -1 and 1."""
         return 2 * (self.spec.context_length - 1) / (self.spec.length - 1) - 1
 
-    def scale_x(self, time: np.ndarray, origin: np.ndarray) -> np.ndarray:
-        """Scales time.
+    def scale_x(self, time: np.ndarray, origin: np.ndarray, covariates: np.ndarray) -> np.ndarray:
+        """Scales time and covariates.
 
         Args:
             time: `[B, N]`, in the units and the type of `Series.time`.
             origin: `[B]`, time of the last context row of each window.
+            covariates: `[B, N, D_c]`, in user units.
 
         Returns:
-            `[B, N, 1]` float32. The difference is taken in 64 bits first.
+            `[B, N, 1 + D_c]` float32. The difference of times is taken in 64 bits first.
         """
-        return self._scale_x(np.asarray(time), np.asarray(origin), _NUMPY)
+        return self._scale_x(np.asarray(time), np.asarray(origin), np.asarray(covariates), _NUMPY)
 
-    def scale_y(self, values: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Scales values.
-
-        Args:
-            values: `[B, N, D_y]`, in user units; NaN stays NaN.
-            reference: `[B, D_y]`.
-
-        Returns:
-            `[B, N, D_y]` float32.
-        """
-        return self._scale_y(np.asarray(values), np.asarray(reference), _NUMPY)
-
-    def _scale_x(self, time: Any, origin: Any, ops: _Ops) -> Any:
+    def _scale_x(self, time: Any, origin: Any, covariates: Any, ops: _Ops) -> Any:
         elapsed = ops.cast(time - origin[:, np.newaxis], "float64")
         x = elapsed / self.half_span + self.x_of_last_context
-        return ops.cast(x, "float32")[..., np.newaxis]
-
-    def _scale_y(self, values: Any, reference: Any, ops: _Ops) -> Any:
-        return ops.cast((values - reference[:, np.newaxis]) / self.spread, "float32")
-
-    def inverse(self, y: Any, reference: np.ndarray) -> np.ndarray:
-        """Undoes the scaling of means or samples.
-
-        Args:
-            y: `[..., B, N_T, D_y]`, such as samples `[S, B, N_T, D_y]`.
-            reference: `[B, D_y]`.
-
-        Returns:
-            The same shape in user units, float64.
-        """
-        return np.asarray(y, np.float64) * self.spread + reference[:, np.newaxis]
-
-    def inverse_scale(self, scale: Any) -> np.ndarray:
-        """Undoes the scaling of standard deviations `[..., B, N_T, D_y]`, to float64."""
-        return np.asarray(scale, np.float64) * self.spread
-
-    def inverse_quantiles(self, quantiles: Any, reference: np.ndarray) -> np.ndarray:
-        """Undoes the scaling of quantiles `[B, N_T, D_y, Q]`, to float64."""
-        scaled = np.asarray(quantiles, np.float64) * self.spread[:, np.newaxis]
-        return scaled + reference[:, np.newaxis, :, np.newaxis]
-
-    def inverse_log_prob(self, log_prob: Any, num_targets: Any) -> np.ndarray:
-        """Turns joint log densities of scaled y into those of y in user units.
-
-        Args:
-            log_prob: `[B]`, in nats, summed over D_y and the observed targets.
-            num_targets: `[B]`, the number of observed targets.
-
-        Returns:
-            `[B]` float64: less the logarithm of the Jacobian, `num_targets` times the sum of
-            `log(spread)`.
-        """
-        return np.asarray(log_prob, np.float64) - np.asarray(num_targets) * self._log_jacobian
-
-    def inverse_nll(self, nll: Any) -> np.ndarray:
-        """Does the same for the negative log density per observed target, in nats."""
-        return np.asarray(nll, np.float64) + self._log_jacobian
-
-    @property
-    def _log_jacobian(self) -> float:
-        return float(np.log(self.spread).sum())
+        x = ops.cast(x, "float32")[..., np.newaxis]
+        if not self.num_covariates:
+            return x
+        known = (covariates - self.covariate_center) / self.covariate_spread
+        return ops.join(x, ops.cast(known, "float32"))
 
     def get_config(self) -> dict[str, Any]:
         """Returns all that makes this scaler, ready for JSON."""
         return {
             "context_length": self.spec.context_length,
             "horizon": self.spec.horizon,
+            "scaling": self.scaling,
             "half_span": self.half_span,
+            "names": list(self.names),
             "center": self.center.tolist(),
             "spread": self.spread.tolist(),
+            "covariate_center": self.covariate_center.tolist(),
+            "covariate_spread": self.covariate_spread.tolist(),
         }
 
     @classmethod
@@ -325,29 +386,76 @@ class WindowScaler:
         """Makes a scaler from what `get_config` gave."""
         return cls(
             WindowSpec(config["context_length"], config["horizon"]),
+            config["scaling"],
             float(config["half_span"]),
-            np.asarray(config["center"], np.float64),
-            np.asarray(config["spread"], np.float64),
+            tuple(config["names"]),
+            *(
+                np.asarray(config[name], np.float64)
+                for name in ("center", "spread", "covariate_center", "covariate_spread")
+            ),
         )
 
 
-def _measure_spread(
+def _mean(column: np.ndarray) -> float:
+    # Halved first: the sum of large numbers may leave the range of floating point.
+    return float(2 * np.mean(column / 2))
+
+
+def _measure_covariates(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    center, spread = np.empty(known.shape[1]), np.empty(known.shape[1])
+    for place, column in enumerate(known.T):
+        size = float(np.abs(column).max()) or 1.0
+        center[place] = _mean(column)
+        deviation = float(np.std(column / size))
+        spread[place] = (deviation if deviation > _SMALLEST_SPREAD else 1.0) * size
+    return center, spread
+
+
+def _measure_series(
+    series: Series, num_train_rows: int, spec: WindowSpec, scaling: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the center and the spread of every column, `[D_y]` each."""
+    starts = np.arange(max(num_train_rows - spec.length + 1, 0), dtype=np.int64)
+    center, spread = np.empty(series.num_columns), np.empty(series.num_columns)
+    for place, name in enumerate(series.target_columns):
+        column = series.values[:num_train_rows, place]
+        observed = column[~np.isnan(column)]
+        if not len(observed):
+            of = f" of series {series.name!r}" if series.name else ""
+            raise ValueError(
+                f"Column `{name}`{of} must have a value in the training part. "
+                f"Received: {num_train_rows} empty cells"
+            )
+        center[place] = _mean(observed)
+        last = series.last_observed_row[:num_train_rows, place]
+        size = float(np.abs(observed).max())
+        distance = np.empty(0)
+        if scaling == "window" and size:
+            distance = _distances(column / size, last, starts, spec)
+        spread[place] = _measure_spread(observed, distance, size)
+    return center, spread
+
+
+def _distances(
     column: np.ndarray, last_observed_row: np.ndarray, starts: np.ndarray, spec: WindowSpec
-) -> float:
+) -> np.ndarray:
+    """Returns how far observed targets lie from the last value observed in their context."""
     if len(starts) > _MAX_WINDOWS_FOR_SPREAD:
         places = np.linspace(0, len(starts) - 1, _MAX_WINDOWS_FOR_SPREAD)
         starts = starts[places.astype(np.int64)]
-    size = float(np.nanmax(np.abs(column)))
-    if size == 0:
-        return 1.0
     last = last_observed_row[starts + spec.context_length - 1]
     known = last >= starts
     targets = starts[known][:, np.newaxis] + np.arange(spec.context_length, spec.length)
-    # Relative to the size, so that no square leaves the range of floating point.
-    distance = column[targets] / size - column[last[known]][:, np.newaxis] / size
-    distance = np.abs(distance[~np.isnan(distance)])
+    distance = np.abs(column[targets] - column[last[known]][:, np.newaxis])
+    return distance[~np.isnan(distance)]
+
+
+def _measure_spread(observed: np.ndarray, distance: np.ndarray, size: float) -> float:
+    """Measures the spread; distances are relative to the size, so that no square overflows."""
+    if not size:
+        return 1.0
     if not len(distance):
-        spread = float(np.nanstd(column / size))
+        spread = float(np.std(observed / size))
     else:
         spread = float(np.quantile(distance, 0.95)) / _NORMAL_95
         if spread < _SMALLEST_SPREAD:
@@ -356,10 +464,10 @@ def _measure_spread(
 
 
 class Windows:
-    """The windows of one series, as batches of the data contract.
+    """The windows of one or several series, as batches of the data contract.
 
-    Windows are named by their first rows, and made when they are asked for: nothing is copied
-    ahead of time. All public methods take `starts`, `[B]` integers.
+    Windows are named by their first rows in the panel, and made when they are asked for: nothing
+    is copied ahead of time. All public methods take `starts`, `[B]` integers.
 
     Example:
         >>> from taylorformer.data_wrangler import series
@@ -372,29 +480,60 @@ class Windows:
         ((5, 104, 1), (5, 52, 1))
 
     Args:
-        series: T rows.
-        scaler: what was measured on the training part.
+        data: G series.
+        scaler: what was measured on the training part. Series go by their names; a scaler of one
+            series also serves one series of another name.
+        spec: N_C and N_T, where they are not those of training. x is scaled as in training.
 
     Raises:
-        ValueError: series and scaler have different numbers of columns.
+        ValueError: numbers of columns or covariates other than those of the scaler, or a series
+            that it does not know.
     """
 
-    def __init__(self, series: Series, scaler: WindowScaler) -> None:
-        if len(scaler.spread) != series.num_columns:
-            raise ValueError(
-                f"`series` must have D_y = {len(scaler.spread)} columns, as the scaler. "
-                f"Received: {series.num_columns}"
-            )
-        self.series = series
+    def __init__(
+        self,
+        data: Panel | Series | Iterable[Series],
+        scaler: WindowScaler,
+        spec: WindowSpec | None = None,
+    ) -> None:
+        panel = as_panel(data)
+        for what, need, there in (
+            ("D_y = {} columns", scaler.num_columns, panel.num_columns),
+            ("D_c = {} covariates", scaler.num_covariates, panel.num_covariates),
+        ):
+            if need != there:
+                raise ValueError(
+                    f"`series` must have {what.format(need)}, as the scaler. Received: {there}"
+                )
+        self.panel = panel
         self.scaler = scaler
-        last = series.last_observed_row
-        columns = np.arange(series.num_columns)
-        self._last_value = np.where(last < 0, 0.0, series.values[last, columns])
+        self.spec = scaler.spec if spec is None else spec
+        number = self._numbers_in_scaler()
+        columns = np.arange(panel.num_columns)
+        last = panel.last_observed_row
+        self._table = _Table(
+            panel.time,
+            panel.values,
+            panel.covariates,
+            panel.observed,
+            last,
+            np.repeat(np.arange(panel.num_series), np.diff(panel.offsets)),
+            scaler.center[number],
+            scaler.spread[number],
+            np.where(last < 0, 0.0, panel.values[last, columns]),
+        )
 
-    @property
-    def spec(self) -> WindowSpec:
-        """N_C and N_T."""
-        return self.scaler.spec
+    def _numbers_in_scaler(self) -> list[int]:
+        names, known = self.panel.names, self.scaler.names
+        if len(names) == len(known) == 1:
+            return [0]
+        strange = [name for name in names if name not in known]
+        if strange:
+            raise ValueError(
+                f"`series` must be among those of the scaler. Received: {strange[0]!r}; it knows "
+                f"{', '.join(map(repr, known[:8]))}{' ...' if len(known) > 8 else ''}"
+            )
+        return [known.index(name) for name in names]
 
     def target_rows(self, starts: Any) -> np.ndarray:
         """Gives the rows of the targets, `[B, N_T]` int64."""
@@ -407,15 +546,70 @@ class Windows:
 
     def reference(self, starts: Any) -> np.ndarray:
         """Gives what y is relative to: `[B, D_y]` float64, in user units."""
-        return self._reference(self._check_starts(starts), _NUMPY)
+        return self._reference(self._check_starts(starts), self._table, _NUMPY)
+
+    def spread(self, starts: Any) -> np.ndarray:
+        """Gives what y is divided by: `[B, D_y]` float64, in user units."""
+        return self._table.spread[self._table.series_number[self._check_starts(starts)]]
 
     def truth(self, starts: Any) -> np.ndarray:
         """Gives the true values of the targets: `[B, N_T, D_y]` in user units, NaN = missing."""
-        return self.series.values[self.target_rows(starts)]
+        return self.panel.values[self.target_rows(starts)]
 
     def scored(self, starts: Any) -> np.ndarray:
         """Tells which targets can be scored: `[B, N_T]` bool, True where no value is missing."""
-        return self.series.observed[self.target_rows(starts)]
+        return self.panel.observed[self.target_rows(starts)]
+
+    def scale_y(self, values: Any, starts: Any) -> np.ndarray:
+        """Scales values.
+
+        Args:
+            values: `[..., B, N, D_y]`, in user units; NaN stays NaN.
+            starts: `[B]`.
+
+        Returns:
+            The same shape, float64.
+        """
+        reference, spread = self.reference(starts), self.spread(starts)
+        return (np.asarray(values) - reference[:, np.newaxis]) / spread[:, np.newaxis]
+
+    def inverse(self, y: Any, starts: Any) -> np.ndarray:
+        """Undoes the scaling of means or samples.
+
+        Args:
+            y: `[..., B, N_T, D_y]`, such as samples `[S, B, N_T, D_y]`.
+            starts: `[B]`.
+
+        Returns:
+            The same shape in user units, float64.
+        """
+        return self.inverse_scale(y, starts) + self.reference(starts)[:, np.newaxis]
+
+    def inverse_scale(self, scale: Any, starts: Any) -> np.ndarray:
+        """Undoes the scaling of standard deviations `[..., B, N_T, D_y]`, to float64."""
+        return np.asarray(scale, np.float64) * self.spread(starts)[:, np.newaxis]
+
+    def inverse_log_prob(self, log_prob: Any, num_targets: Any, starts: Any) -> np.ndarray:
+        """Turns joint log densities of scaled y into those of y in user units.
+
+        Args:
+            log_prob: `[B]`, in nats, summed over D_y and the observed targets.
+            num_targets: `[B]`, the number of observed targets.
+            starts: `[B]`.
+
+        Returns:
+            `[B]` float64: less the logarithm of the Jacobian, `num_targets` times the sum of
+            `log(spread)`.
+        """
+        log_jacobian = np.asarray(num_targets) * self._log_spread(starts)
+        return np.asarray(log_prob, np.float64) - log_jacobian
+
+    def inverse_nll(self, nll: Any, starts: Any) -> np.ndarray:
+        """Does the same for the negative log density per observed target `[B]`, in nats."""
+        return np.asarray(nll, np.float64) + self._log_spread(starts)
+
+    def _log_spread(self, starts: Any) -> np.ndarray:
+        return np.log(self.spread(starts)).sum(axis=-1)
 
     def batch(self, starts: Any) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """Makes one batch for `fit`, `evaluate` or `log_prob`.
@@ -424,7 +618,7 @@ class Windows:
             `(inputs, y_target)` of the data contract, float32 and bool. Rows with a missing value
             are False in `context_mask` and `target_mask`, and their y is 0.
         """
-        return self._batch(self._check_starts(starts), _NUMPY)
+        return self._batch(self._check_starts(starts), self._table, _NUMPY)
 
     def forecast_inputs(self, starts: Any) -> dict[str, np.ndarray]:
         """Makes the inputs for `sample` or `predict`; no target's y is read.
@@ -443,7 +637,7 @@ class Windows:
         windows do not share noise and one window has the same in every batch and on every machine.
         """
         rows = self.target_rows(starts)[:, 0]
-        labels = (f"{self.series.name}|{self.series.time_label(int(row))}" for row in rows)
+        labels = (self.panel.time_label(int(row)) for row in rows)
         digests = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in labels]
         return np.frombuffer(b"".join(digests), "<i8").astype(np.int64)
 
@@ -473,11 +667,12 @@ class Windows:
         check_integer("first_batch", first_batch, 0)
         word = int(np.random.SeedSequence(seed).generate_state(1)[0])
         count = len(starts)
+        all_starts = tf.constant(starts)
 
         def start_at(position: tf.Tensor) -> tf.Tensor:
             order = tf.stack([word, position // count])
             place = tf.random.experimental.index_shuffle(position % count, order, count - 1)
-            return tf.gather(starts, place)
+            return tf.gather(all_starts, place)
 
         positions = tf.data.Dataset.counter(first_batch * batch_size)
         batches = positions.map(start_at).batch(batch_size, drop_remainder=True)
@@ -502,8 +697,17 @@ class Windows:
     def _gathered(self, batches: "tf.data.Dataset") -> "tf.data.Dataset":
         import tensorflow as tf
 
-        ops = _Ops(take=tf.gather, where=tf.where, cast=tf.cast)
-        batches = batches.map(lambda starts: self._batch(starts, ops), tf.data.AUTOTUNE)
+        ops = _Ops(
+            take=tf.gather,
+            where=tf.where,
+            cast=tf.cast,
+            join=lambda x, known: tf.concat([x, known], axis=-1),
+        )
+        # Tensors are handed to the graph by reference. Arrays would be written into it, and a graph
+        # ends at 2 GB.
+        with tf.device("cpu:0"):
+            table = _Table(*map(tf.constant, self._table))
+        batches = batches.map(lambda starts: self._batch(starts, table, ops), tf.data.AUTOTUNE)
         return batches.prefetch(tf.data.AUTOTUNE)
 
     def _check_starts(self, starts: Any) -> np.ndarray:
@@ -513,29 +717,40 @@ class Windows:
                 "`starts` must be integers of the shape [B], B at least 1. "
                 f"Received: dtype {starts.dtype}, shape {list(starts.shape)}"
             )
-        latest = self.series.num_rows - self.spec.length
+        latest = self.panel.num_rows - self.spec.length
         if starts.min() < 0 or starts.max() > latest:
             raise ValueError(
                 f"`starts` must be rows from 0 to {latest}, for windows inside the series. "
                 f"Received: rows from {starts.min()} to {starts.max()}"
             )
+        number = self._table.series_number
+        across = number[starts] != number[starts + self.spec.length - 1]
+        if across.any():
+            raise ValueError(
+                "`starts` must be rows of windows inside one series. Received: row "
+                f"{starts[across.argmax()]}, whose window ends in the next series"
+            )
         return starts.astype(np.int64)
 
-    def _reference(self, starts: Any, ops: _Ops) -> Any:
+    def _reference(self, starts: Any, table: _Table, ops: _Ops) -> Any:
+        center = ops.take(table.center, ops.take(table.series_number, starts))
+        if self.scaler.scaling == "standard":
+            return center
         origin = starts + (self.spec.context_length - 1)
-        known = ops.take(self.series.last_observed_row, origin) >= starts[:, np.newaxis]
-        return ops.where(known, ops.take(self._last_value, origin), self.scaler.center)
+        known = ops.take(table.last_observed_row, origin) >= starts[:, np.newaxis]
+        return ops.where(known, ops.take(table.last_value, origin), center)
 
-    def _batch(self, starts: Any, ops: _Ops) -> tuple[dict[str, Any], Any]:
+    def _batch(self, starts: Any, table: _Table, ops: _Ops) -> tuple[dict[str, Any], Any]:
         rows = starts[:, np.newaxis] + np.arange(self.spec.length)
-        time = ops.take(self.series.time, rows)
-        observed = ops.take(self.series.observed, rows)
+        time = ops.take(table.time, rows)
+        observed = ops.take(table.observed, rows)
         context, target = slice(self.spec.context_length), slice(self.spec.context_length, None)
         origin = time[:, self.spec.context_length - 1]
-        x = self.scaler._scale_x(time, origin, ops)
-        values = ops.take(self.series.values, rows)
-        y = self.scaler._scale_y(values, self._reference(starts, ops), ops)
-        y = ops.where(observed[..., np.newaxis], y, np.float32(0))
+        x = self.scaler._scale_x(time, origin, ops.take(table.covariates, rows), ops)
+        reference = self._reference(starts, table, ops)
+        spread = ops.take(table.spread, ops.take(table.series_number, starts))
+        y = (ops.take(table.values, rows) - reference[:, np.newaxis]) / spread[:, np.newaxis]
+        y = ops.where(observed[..., np.newaxis], ops.cast(y, "float32"), np.float32(0))
         inputs = {
             "x_context": x[:, context],
             "y_context": y[:, context],
