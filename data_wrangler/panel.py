@@ -91,6 +91,11 @@ class Panel:
         return len(self.series[0].covariate_columns)
 
     @property
+    def time_unit(self) -> str | None:
+        """The unit of `time`, see `Series`."""
+        return self.series[0].time_unit
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the series."""
         return tuple(one.name for one in self.series)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _ISO_8601 = "ISO8601"
 
 
@@ -54,23 +54,22 @@ class Series:
                 f"`time` must be [T] and `values` [T, D_y] with T, D_y = {shape}. "
                 f"Received: {list(self.time.shape)} and {list(self.values.shape)}"
             )
-        if self.time_unit is not None and self.time_unit not in _NANOSECONDS:
+        if self.time_unit is not None and self.time_unit not in NANOSECONDS:
             raise ValueError(
-                f"`time_unit` must be one of {', '.join(_NANOSECONDS)} or None. "
+                f"`time_unit` must be one of {', '.join(NANOSECONDS)} or None. "
                 f"Received: time_unit={self.time_unit!r}"
             )
         if not shape[0]:
             raise ValueError("a series must have at least one row. Received: 0 rows")
         _check_increasing(self.time, self.stamps, self.time_column)
         _check_finite(self.values, self.target_columns)
-        known = np.empty((shape[0], 0)) if self.covariates is None else self.covariates
+        known = self.known
         if known.shape != (shape[0], len(self.covariate_columns)):
             raise ValueError(
                 f"`covariates` must be [T, D_c] with T, D_c = {shape[0]}, "
                 f"{len(self.covariate_columns)}. Received: {list(known.shape)}"
             )
         _check_known(known, self.covariate_columns)
-        object.__setattr__(self, "covariates", known)
         for array in (self.time, self.values, known):
             array.setflags(write=False)
 
@@ -130,6 +129,11 @@ class Series:
     def num_columns(self) -> int:
         """D_y."""
         return self.values.shape[1]
+
+    @property
+    def known(self) -> np.ndarray:
+        """`[T, D_c]`: the covariates, with no column where there are none."""
+        return np.empty((self.num_rows, 0)) if self.covariates is None else self.covariates
 
     @functools.cached_property
     def observed(self) -> np.ndarray:
@@ -200,7 +204,7 @@ class Series:
         """Names the instant of one row, the same for every resolution of its table."""
         value = self.time[row]
         if self.time_unit is not None:
-            return str(int(value) * _NANOSECONDS[self.time_unit])
+            return str(int(value) * NANOSECONDS[self.time_unit])
         number = float(value)
         return str(int(value)) if number.is_integer() else number.hex()
 

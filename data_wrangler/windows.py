@@ -10,7 +10,7 @@ import numpy as np
 
 from taylorformer.data_wrangler.checks import check_choice, check_integer
 from taylorformer.data_wrangler.panel import Panel, as_panel
-from taylorformer.data_wrangler.series import Series
+from taylorformer.data_wrangler.series import NANOSECONDS, Series
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -257,6 +257,7 @@ class WindowScaler:
         covariate_center: `[D_c]`, the mean over all training parts.
         covariate_spread: `[D_c]`, the standard deviation; for a covariate that does not change its
             size, or 1.
+        time_unit: of `half_span`, see `Series`.
     """
 
     spec: WindowSpec
@@ -267,6 +268,7 @@ class WindowScaler:
     spread: np.ndarray
     covariate_center: np.ndarray
     covariate_spread: np.ndarray
+    time_unit: str | None = None
 
     @classmethod
     def fit(
@@ -311,6 +313,7 @@ class WindowScaler:
             np.stack([spread for _, spread in measured]),
             covariate_center,
             covariate_spread,
+            panel.time_unit,
         )
 
     def with_series(self, data: Panel | Series | Iterable[Series]) -> "WindowScaler":
@@ -329,6 +332,20 @@ class WindowScaler:
             center=np.concatenate([self.center, [center for center, _ in measured]]),
             spread=np.concatenate([self.spread, [spread for _, spread in measured]]),
         )
+
+    def in_unit(self, time_unit: str | None) -> "WindowScaler":
+        """Gives the same scaler for times in another unit.
+
+        Raises:
+            ValueError: dates where there were numbers, or the other way round.
+        """
+        if time_unit == self.time_unit:
+            return self
+        if time_unit is None or self.time_unit is None:
+            kinds = ["numbers" if unit is None else "dates" for unit in (self.time_unit, time_unit)]
+            raise ValueError(f"time must be {kinds[0]}, as in training. Received: {kinds[1]}")
+        factor = NANOSECONDS[self.time_unit] / NANOSECONDS[time_unit]
+        return dataclasses.replace(self, half_span=self.half_span * factor, time_unit=time_unit)
 
     @property
     def num_columns(self) -> int:
@@ -374,6 +391,7 @@ class WindowScaler:
             "horizon": self.spec.horizon,
             "scaling": self.scaling,
             "half_span": self.half_span,
+            "time_unit": self.time_unit,
             "names": list(self.names),
             "center": self.center.tolist(),
             "spread": self.spread.tolist(),
@@ -393,6 +411,7 @@ class WindowScaler:
                 np.asarray(config[name], np.float64)
                 for name in ("center", "spread", "covariate_center", "covariate_spread")
             ),
+            time_unit=config["time_unit"],
         )
 
 
@@ -486,8 +505,8 @@ class Windows:
         spec: N_C and N_T, where they are not those of training. x is scaled as in training.
 
     Raises:
-        ValueError: numbers of columns or covariates other than those of the scaler, or a series
-            that it does not know.
+        ValueError: numbers of columns or covariates other than those of the scaler, dates where
+            it had numbers, or a series that it does not know.
     """
 
     def __init__(
@@ -506,7 +525,7 @@ class Windows:
                     f"`series` must have {what.format(need)}, as the scaler. Received: {there}"
                 )
         self.panel = panel
-        self.scaler = scaler
+        self.scaler = scaler = scaler.in_unit(panel.time_unit)
         self.spec = scaler.spec if spec is None else spec
         number = self._numbers_in_scaler()
         columns = np.arange(panel.num_columns)

@@ -432,6 +432,24 @@ def test_other_lengths_keep_the_scale_of_x_and_y(series):
     assert inputs["x_target"].max() > 1
 
 
+def test_the_resolution_of_dates_does_not_matter(rng):
+    values = rng.normal(size=40).cumsum()
+    fine, coarse = (
+        Series.from_frame(
+            pd.DataFrame({"t": pd.date_range("2020", periods=40, unit=unit), "y": values}), "t", "y"
+        )
+        for unit in ("ns", "s")
+    )
+    scaler = WindowScaler.fit(fine, SPEC, 30)
+    inputs, _ = Windows(fine, scaler).batch([20])
+    other, _ = Windows(coarse, scaler).batch([20])
+    np.testing.assert_array_equal(inputs["x_target"], other["x_target"])
+    again = WindowScaler.from_config(json.loads(json.dumps(scaler.get_config())))
+    assert again.time_unit == "ns"
+    with pytest.raises(ValueError, match=r"time must be dates, as in training\. Received: numbers"):
+        Windows(make_series(values), scaler)
+
+
 def test_panel_errors(panel, series):
     with pytest.raises(ValueError, match="at least one series"):
         Panel([])
