@@ -3,16 +3,24 @@
 import dataclasses
 import functools
 import importlib.resources
+import os
 import warnings
-from collections.abc import Hashable, Sequence
+import zlib
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from taylorformer.data_wrangler.checks import check_choice
+
+UNSORTED = ("error", "sort")
+DUPLICATES = ("error", "first", "last", "mean")
+
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _ISO_8601 = "ISO8601"
+_PARQUET = (".parquet", ".pq")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -80,22 +88,35 @@ class Series:
         time_column: Hashable,
         target_columns: Hashable | Sequence[Hashable],
         *,
+        covariate_columns: Hashable | Sequence[Hashable] = (),
         date_format: str | None = None,
+        unsorted: str = "error",
+        duplicates: str = "error",
         name: str = "",
     ) -> "Series":
         """Takes a series from a table.
 
-        Nothing is filled in, sorted or dropped: a table that would need it is an error. Rows are
-        counted from 1 in messages, without the header.
+        Nothing is filled in, sorted or dropped unless it is asked for: a table that would need it
+        is an error. Rows are counted from 1 in messages, in the order of the table and without
+        the header.
 
         Args:
             frame: one row a stamp, in the order of time. It is not changed.
             time_column: a column (or the index) of dates, periods (their start counts), integers
                 or floats. Text must be dates of ISO 8601, such as 1999-12-31, 1999-12 or
-                1999-12-31T23:59:59.005+01:00, with one time zone or none.
+                1999-12-31T23:59:59.005+01:00, with one time zone or none. An index of dates
+                without a name goes by the name `"index"`.
             target_columns: one name or several. Empty cells are missing values.
+            covariate_columns: columns that are known ahead of time, of numbers or of True and
+                False (1 and 0), with no empty cell.
             date_format: for text of another form, such as `"%d/%m/%Y"`, or for numbers that spell
                 a date, such as `"%Y%m%d"`.
+            unsorted: what rows that are not in the order of time are: an `"error"`, or something
+                to `"sort"`.
+            duplicates: what rows with the same time are: an `"error"`, or one row: the `"first"`
+                or the `"last"` of them in the order of the table, or their `"mean"`. That is
+                the mean of the values that are there, for each column; their covariates must
+                be the same.
             name: see the class.
 
         Returns:
@@ -104,21 +125,19 @@ class Series:
         Raises:
             TypeError: `frame` is no DataFrame.
             ValueError: missing columns, no rows, stamps that are no times, that are not in order
-                or come twice, text or infinite values in a target column. The message names the
-                column, the row and the value.
+                or come twice, text or infinite values in a target column, text or empty cells in
+                a covariate. The message names the column, the row and the value.
         """
-        if not isinstance(frame, pd.DataFrame):
-            raise TypeError(f"`frame` must be a pandas DataFrame. Received: {type(frame).__name__}")
-        names = _as_names(target_columns)
-        if time_column not in frame.columns and time_column in frame.index.names:
-            frame = frame.reset_index()
-        _check_columns(frame, time_column, names)
-        stamps = _read_stamps(frame[time_column], time_column, date_format)
-        time, unit = _exact_time(stamps)
-        values = np.empty((len(frame), len(names)), np.float64)
-        for place, column in enumerate(names):
-            values[:, place] = _read_numbers(frame[column], column)
-        return cls(time, values, stamps, time_column, names, unit, name)
+        rows = TableRows.read(frame, time_column, target_columns, covariate_columns, date_format)
+        return rows.in_order(unsorted, duplicates).to_series(name)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Gives a table that `from_frame` reads back: the stamps, the targets, the covariates."""
+        table: dict[Hashable, Any] = {self.time_column: self.stamps}
+        table |= dict(zip(self.target_columns, self.values.T, strict=True))
+        if self.covariates is not None:
+            table |= dict(zip(self.covariate_columns, self.covariates.T, strict=True))
+        return pd.DataFrame(table)
 
     @property
     def num_rows(self) -> int:
@@ -209,25 +228,241 @@ class Series:
         return str(int(value)) if number.is_integer() else number.hex()
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class TableRows:
+    """T rows of a table as exact numbers, in any order: a `Series` before it is put in order.
+
+    Attributes:
+        stamps: see `Series`, as the next ones.
+        time: `[T]`, in any order, and maybe with times that come again.
+        values: `[T, D_y]`.
+        covariates: `[T, D_c]`.
+        time_unit: see `Series`.
+        numbers: `[T]` int64, which rows of the table these are, counted from 1, for messages.
+        time_column: see `Series`, as the next ones.
+        target_columns: the names of the D_y columns.
+        covariate_columns: the names of the D_c columns.
+    """
+
+    stamps: pd.Index
+    time: np.ndarray
+    values: np.ndarray
+    covariates: np.ndarray
+    time_unit: str | None
+    numbers: np.ndarray
+    time_column: Hashable
+    target_columns: tuple[Hashable, ...]
+    covariate_columns: tuple[Hashable, ...]
+
+    @classmethod
+    def read(
+        cls,
+        frame: pd.DataFrame,
+        time_column: Hashable,
+        target_columns: Hashable | Sequence[Hashable],
+        covariate_columns: Hashable | Sequence[Hashable] = (),
+        date_format: str | None = None,
+    ) -> "TableRows":
+        """Reads the rows of a table; see `Series.from_frame` for arguments and errors."""
+        if not isinstance(frame, pd.DataFrame):
+            raise TypeError(f"`frame` must be a pandas DataFrame. Received: {type(frame).__name__}")
+        targets = as_names("target_columns", target_columns, 1)
+        known = as_names("covariate_columns", covariate_columns)
+        frame = flatten_index(frame)
+        check_columns(
+            frame, time_column=time_column, target_columns=targets, covariate_columns=known
+        )
+        stamps = read_stamps(frame[time_column], time_column, date_format)
+        time, unit = exact_time(stamps)
+        values = np.empty((len(frame), len(targets)), np.float64)
+        for place, column in enumerate(targets):
+            values[:, place] = _read_numbers(frame[column], column)
+        _check_finite(values, targets)
+        covariates = read_covariates(frame, known)
+        numbers = np.arange(1, len(frame) + 1)
+        return cls(stamps, time, values, covariates, unit, numbers, time_column, targets, known)
+
+    def take(self, rows: Any) -> "TableRows":
+        """Gives some of the rows, chosen by their places or by a slice."""
+        return dataclasses.replace(
+            self,
+            stamps=self.stamps[rows],
+            time=self.time[rows],
+            values=self.values[rows],
+            covariates=self.covariates[rows],
+            numbers=self.numbers[rows],
+        )
+
+    def in_order(self, unsorted: str = "error", duplicates: str = "error") -> "TableRows":
+        """Puts the rows in strictly increasing order, where that is asked for.
+
+        Args:
+            unsorted: see `Series.from_frame`.
+            duplicates: see `Series.from_frame`.
+
+        Raises:
+            ValueError: another word, or rows that would need what was not asked for.
+        """
+        check_choice("unsorted", unsorted, UNSORTED)
+        check_choice("duplicates", duplicates, DUPLICATES)
+        if (self.time[1:] > self.time[:-1]).all():
+            return self
+        if duplicates == "error":
+            _check_once(self.time, self.stamps, self.time_column, self.numbers)
+        if unsorted == "error":
+            _check_sorted(self.time, self.stamps, self.time_column, self.numbers)
+        rows = self.take(np.argsort(self.time, kind="stable"))
+        changes = np.flatnonzero(rows.time[1:] != rows.time[:-1]) + 1
+        firsts = np.concatenate([[0], changes])
+        if len(firsts) == len(rows.time):
+            return rows
+        if duplicates == "last":
+            return rows.take(np.append(firsts[1:], len(rows.time)) - 1)
+        kept = rows.take(firsts)
+        if duplicates == "first":
+            return kept
+        return dataclasses.replace(kept, values=rows._mean(firsts))
+
+    def _mean(self, firsts: np.ndarray) -> np.ndarray:
+        """Averages what is observed in each run of equal times; `firsts` are their first rows."""
+        run = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(self.time)))
+        differ = self.covariates != self.covariates[firsts][run]
+        if differ.any():
+            row, place = (int(i) for i in np.argwhere(differ)[0])
+            first = int(firsts[run[row]])
+            raise ValueError(
+                f"Column `{self.covariate_columns[place]}` must be the same in rows of one time "
+                'for duplicates="mean". '
+                f"Received: {float(self.covariates[first, place])!r} and "
+                f"{float(self.covariates[row, place])!r} "
+                f"in rows {self.numbers[first]} and {self.numbers[row]}"
+            )
+        observed = ~np.isnan(self.values)
+        count = np.add.reduceat(observed.astype(np.int64), firsts, axis=0)
+        # Divided first: the sum of large numbers may leave the range of floating point.
+        share = np.where(observed, self.values, 0) / np.maximum(count, 1)[run]
+        return np.where(count > 0, np.add.reduceat(share, firsts, axis=0), np.nan)
+
+    def to_series(self, name: str = "") -> Series:
+        """Makes the series; the rows must be in order."""
+        return Series(
+            self.time,
+            self.values,
+            self.stamps,
+            self.time_column,
+            self.target_columns,
+            self.time_unit,
+            name,
+            self.covariates,
+            self.covariate_columns,
+        )
+
+
+class RowError(ValueError):
+    """A cell of a table that cannot be read.
+
+    Attributes:
+        row: where it stands, counted from 0.
+    """
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+def read_table(
+    path: str | PathLike[str], *, separator: str = ",", decimal: str = "."
+) -> pd.DataFrame:
+    """Reads a table from a CSV file in UTF-8, or from a Parquet file.
+
+    Args:
+        path: the file. `.parquet` and `.pq` are Parquet, everything else is CSV with a header
+            line; `.gz`, `.zip`, `.bz2`, `.xz` and `.zst` are unpacked. A byte-order mark, any
+            line ends and blank lines in CSV are no matter: blank lines are left out, and count
+            for no row in later messages.
+        separator: what stands between the columns of CSV, such as `";"`.
+        decimal: the decimal mark of CSV, such as `","`.
+
+    Returns:
+        The table as it is in the file, in the file's order.
+
+    Raises:
+        OSError: the file cannot be read.
+        ImportError: a Parquet file, and no package that reads such.
+        ValueError: the file is no table, or has rows with more cells than the header.
+    """
+    if str(os.fspath(path)).lower().endswith(_PARQUET):
+        return _read_parquet(path)
+    try:
+        with warnings.catch_warnings():
+            # pandas drops what stands beyond the last column of the header, and only warns.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            return pd.read_csv(
+                path,
+                sep=separator,
+                decimal=decimal,
+                encoding="utf-8-sig",
+                low_memory=False,
+                index_col=False,
+            )
+    except pd.errors.ParserWarning as error:
+        raise ValueError(
+            "`path` must be a CSV file whose rows have no more cells than the header line "
+            f"(`separator` and `decimal` are for other marks). Received: {path}"
+        ) from error
+    except (
+        pd.errors.EmptyDataError,
+        pd.errors.ParserError,
+        UnicodeDecodeError,
+        EOFError,
+        zlib.error,
+    ) as error:
+        raise ValueError(
+            "`path` must be a CSV file in UTF-8 with a header line. "
+            f"Received: {path} ({str(error).strip()})"
+        ) from error
+
+
+def _read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except ImportError as error:
+        raise ImportError(
+            "`path` must be a CSV file where neither `pyarrow` nor `fastparquet` is installed to "
+            f"read Parquet. Received: {path}"
+        ) from error
+    except OSError:
+        raise
+    except Exception as error:
+        # Each of the two packages has errors of its own for what is no Parquet file.
+        raise ValueError(f"`path` must be a Parquet file. Received: {path} ({error})") from error
+
+
 def read_series(
     path: str | PathLike[str],
     time_column: str,
     target_columns: str | Sequence[str],
     *,
+    covariate_columns: str | Sequence[str] = (),
     separator: str = ",",
     decimal: str = ".",
     date_format: str | None = None,
+    unsorted: str = "error",
+    duplicates: str = "error",
     name: str = "",
 ) -> Series:
-    """Reads a series from a CSV file, in UTF-8.
+    """Reads a series from a CSV file in UTF-8, or from a Parquet file.
 
     Args:
-        path: the file, with a header line.
+        path: the file, see `read_table`.
         time_column: see `Series.from_frame`.
         target_columns: see `Series.from_frame`.
-        separator: what stands between columns, such as `";"`.
-        decimal: the decimal mark, such as `","`.
+        covariate_columns: see `Series.from_frame`.
+        separator: what stands between the columns of CSV, such as `";"`.
+        decimal: the decimal mark of CSV, such as `","`.
         date_format: see `Series.from_frame`.
+        unsorted: see `Series.from_frame`.
+        duplicates: see `Series.from_frame`.
         name: see `Series`.
 
     Returns:
@@ -235,22 +470,20 @@ def read_series(
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: the file is no table, or as `Series.from_frame` says.
+        ImportError: a Parquet file, and no package that reads such.
+        ValueError: the file is no table, or as `Series.from_frame` says. Rows are counted from 1,
+            without the header and blank lines.
     """
-    try:
-        frame = pd.read_csv(
-            path,
-            sep=separator,
-            decimal=decimal,
-            encoding="utf-8-sig",
-            low_memory=False,
-            index_col=False,
-        )
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"`path` must be a CSV file in UTF-8 with a header line. Received: {path} ({error})"
-        ) from error
-    return Series.from_frame(frame, time_column, target_columns, date_format=date_format, name=name)
+    return Series.from_frame(
+        read_table(path, separator=separator, decimal=decimal),
+        time_column,
+        target_columns,
+        covariate_columns=covariate_columns,
+        date_format=date_format,
+        unsorted=unsorted,
+        duplicates=duplicates,
+        name=name,
+    )
 
 
 def load_mauna_loa_co2() -> Series:
@@ -265,43 +498,92 @@ def load_mauna_loa_co2() -> Series:
         return read_series(path, "date", "co2", name="mauna_loa_co2")
 
 
-def _as_names(target_columns: Hashable | Sequence[Hashable]) -> tuple[Hashable, ...]:
-    several = isinstance(target_columns, Sequence) and not isinstance(target_columns, str | bytes)
-    names = tuple(target_columns) if several else (target_columns,)  # type: ignore[arg-type]
-    if not names or len(set(names)) != len(names):
-        raise ValueError(
-            "`target_columns` must name at least one column, and none twice. "
-            f"Received: target_columns={target_columns!r}"
-        )
+def as_names(
+    argument: str, columns: Hashable | Sequence[Hashable], minimum: int = 0
+) -> tuple[Hashable, ...]:
+    """Turns one name or several into a tuple of different names, at least `minimum` (0 or 1)."""
+    several = isinstance(columns, Sequence) and not isinstance(columns, str | bytes)
+    names = tuple(columns) if several else (columns,)  # type: ignore[arg-type]
+    if len(names) < minimum or len(set(names)) != len(names):
+        wish = "at least one column, and none twice" if minimum else "no column twice"
+        raise ValueError(f"`{argument}` must name {wish}. Received: {argument}={columns!r}")
     return names
 
 
-def _check_columns(
-    frame: pd.DataFrame, time_column: Hashable, target_columns: tuple[Hashable, ...]
-) -> None:
+def index_levels(frame: pd.DataFrame) -> list[Hashable]:
+    """Names the levels of the index that count as columns, in order.
+
+    They are those with a name that no column has, and an index of dates without a name, which goes
+    by the name `"index"` unless a column is called so.
+    """
+    index = frame.index
+    names = list(index.names)
+    if names == [None] and isinstance(index, pd.DatetimeIndex | pd.PeriodIndex):
+        names = ["index"]
+    return [name for name in names if name is not None and name not in frame.columns]
+
+
+def flatten_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Puts what `index_levels` names before the columns; the rest of the index is dropped."""
+    levels = index_levels(frame)
+    if not levels:
+        return frame
+    if frame.index.names == [None]:
+        frame = frame.set_axis(frame.index.rename(levels[0]))
+    drop: list[Hashable] = [
+        place for place, name in enumerate(frame.index.names) if name not in levels
+    ]
+    return frame.droplevel(drop).reset_index() if drop else frame.reset_index()
+
+
+def check_roles(**roles: Hashable | tuple[Hashable, ...] | None) -> None:
+    """Checks that no column plays two parts; see `check_columns`."""
+    role_of: dict[Hashable, str] = {}
+    for role, column in _named(roles):
+        if column in role_of:
+            raise ValueError(
+                f"`{role_of[column]}` and `{role}` must not share a column. "
+                f"Received: {column!r} in both"
+            )
+        role_of[column] = role
+
+
+def check_columns(frame: pd.DataFrame, **roles: Hashable | tuple[Hashable, ...] | None) -> None:
+    """Checks that a table has rows and each column that plays a part, and that none plays two.
+
+    Args:
+        frame: the table.
+        **roles: for each argument the column or the tuple of columns that it names, or None.
+
+    Raises:
+        ValueError: as above. The message names the columns that are there.
+    """
     there = ", ".join(map(repr, frame.columns))
-    for column in (time_column, *target_columns):
+    for _, column in _named(roles):
         count = int((frame.columns == column).sum())
         if count != 1:
             how = "missing" if not count else f"there {count} times"
             raise ValueError(
                 f"`frame` must have one column {column!r}; it is {how}. Received: {there}"
             )
-    if time_column in target_columns:
-        raise ValueError(
-            "`time_column` must not be one of `target_columns`. "
-            f"Received: time_column={time_column!r}"
-        )
+    check_roles(**roles)
     if frame.empty:
         raise ValueError("`frame` must have at least one row. Received: 0 rows")
 
 
-def _bad_row(column: Hashable, wish: str, row: int, value: Any) -> ValueError:
+def _named(roles: Mapping[str, Any]) -> Iterator[tuple[str, Hashable]]:
+    for role, names in roles.items():
+        for column in names if isinstance(names, tuple) else () if names is None else (names,):
+            yield role, column
+
+
+def _bad_row(column: Hashable, wish: str, row: int, value: Any) -> RowError:
     shown = "an empty cell" if pd.isna(value) else repr(value)
-    return ValueError(f"Column `{column}` must {wish}. Received: {shown} in row {row + 1}")
+    return RowError(f"Column `{column}` must {wish}. Received: {shown} in row {row + 1}", row)
 
 
-def _read_stamps(column: pd.Series, name: Hashable, date_format: str | None) -> pd.Index:
+def read_stamps(column: pd.Series, name: Hashable, date_format: str | None) -> pd.Index:
+    """Reads a column of time: dates, periods, int64 or float64; see `Series.from_frame`."""
     if date_format is not None and pd.api.types.is_numeric_dtype(column.dtype):
         column = column.astype("object").map(str)
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -323,19 +605,19 @@ def _read_stamps(column: pd.Series, name: Hashable, date_format: str | None) -> 
 def _read_number_stamps(column: pd.Series, name: Hashable) -> pd.Index:
     if pd.api.types.is_integer_dtype(column.dtype):
         limits = np.iinfo(np.int64)
-        whole = [int(column.iloc[0]), int(column.iloc[-1])]
-        if max(whole) > limits.max or whole[1] - whole[0] > limits.max:
+        first, last = int(column.min()), int(column.max())
+        if last > limits.max or last - first > limits.max:
             raise ValueError(
                 f"Column `{name}` must hold times whose differences fit in 64 bits. "
-                f"Received: {whole[0]} to {whole[1]}"
+                f"Received: {first} to {last}"
             )
-        return pd.Index(column.to_numpy(np.int64))
+        return pd.Index(column.to_numpy(np.int64), name=name)
     numbers = column.to_numpy(np.float64)
     wrong = ~np.isfinite(numbers)
     if wrong.any():
         row = int(wrong.argmax())
         raise _bad_row(name, "hold finite times", row, float(numbers[row]))
-    return pd.Index(numbers)
+    return pd.Index(numbers, name=name)
 
 
 def _read_text_stamps(column: pd.Series, name: Hashable, date_format: str) -> pd.Index:
@@ -352,31 +634,40 @@ def _read_text_stamps(column: pd.Series, name: Hashable, date_format: str) -> pd
             is_text and date_format == _ISO_8601 and not value[:1].isdigit()
         ):
             raise _bad_row(name, wish, row, value)
+    parsed = _parse_dates(column, date_format)
+    if parsed is not None:
+        return pd.Index(parsed)
+    row = _first_unparsable(column, date_format)
+    if _parse_dates(column.iloc[[row]], date_format) is None:
+        row = _first_text_among_numbers(values, row)
+    raise _bad_row(name, wish, row, values[row])
+
+
+def _parse_dates(column: pd.Series, date_format: str) -> pd.Series | None:
+    """Reads text as dates, or gives None if a row is no date or has another time zone."""
     try:
         with warnings.catch_warnings():
             # With this one pandas 2 lets several time zones through, as objects.
             warnings.simplefilter("error", FutureWarning)
             parsed = pd.to_datetime(column, format=date_format)
-        if parsed.dtype.kind == "M" and not parsed.isna().any():
-            return pd.Index(parsed)
     except (FutureWarning, TypeError, ValueError):
-        pass
-    row = _first_unparsable(values, date_format)
-    raise _bad_row(name, wish, row, values[row])
+        return None
+    return parsed if parsed.dtype.kind == "M" and not parsed.isna().any() else None
 
 
-def _first_unparsable(values: list[Any], date_format: str) -> int:
+def _first_unparsable(column: pd.Series, date_format: str) -> int:
     """Finds the first row that is no date, or that has another time zone than the first row."""
-    zone: Any = None
-    for row, value in enumerate(values):
-        try:
-            stamp = pd.to_datetime(pd.Series([value]), format=date_format).iloc[0]
-        except (TypeError, ValueError):
-            return _first_text_among_numbers(values, row)
-        if pd.isna(stamp) or (row and str(stamp.tzinfo) != zone):
-            return row
-        zone = str(stamp.tzinfo)
-    return 0
+    good, bad = 0, len(column)
+    # The rows before `good` can be read together, those before `bad` cannot.
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        # The first row is read again each time, because its time zone binds the others.
+        part = pd.concat([column.iloc[:1], column.iloc[max(good, 1) : middle]])
+        if _parse_dates(part, date_format) is None:
+            bad = middle
+        else:
+            good = middle
+    return good
 
 
 def _first_text_among_numbers(values: list[Any], row: int) -> int:
@@ -387,8 +678,8 @@ def _first_text_among_numbers(values: list[Any], row: int) -> int:
     return int((~number).argmax())
 
 
-def _exact_time(stamps: pd.Index) -> tuple[np.ndarray, str | None]:
-    """Turns stamps into 64-bit numbers, and gives the unit of dates."""
+def exact_time(stamps: pd.Index) -> tuple[np.ndarray, str | None]:
+    """Turns stamps into `Series.time`, and gives the unit of dates."""
     if isinstance(stamps, pd.PeriodIndex):
         stamps = stamps.to_timestamp()
     if isinstance(stamps, pd.DatetimeIndex):
@@ -400,39 +691,72 @@ def _exact_time(stamps: pd.Index) -> tuple[np.ndarray, str | None]:
 
 
 def _read_numbers(column: pd.Series, name: Hashable) -> np.ndarray:
-    dtype = column.dtype
-    if pd.api.types.is_bool_dtype(dtype) or getattr(dtype, "kind", "O") in "cmM":
+    if pd.api.types.is_bool_dtype(column.dtype) or getattr(column.dtype, "kind", "O") in "cmM":
         raise _bad_row(name, "hold numbers", 0, column.iloc[0])
-    if not pd.api.types.is_numeric_dtype(dtype):
+    wish = "hold numbers, or empty cells where a value is missing"
+    if column.dtype == object:
+        # Where a cell is empty, True and False come as objects, and would become 1 and 0.
+        wrong = column.map(type).isin([bool, np.bool_]).to_numpy()
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise _bad_row(name, wish, row, column.iloc[row])
+    return _to_numbers(column, name, wish)
+
+
+def _to_numbers(column: pd.Series, name: Hashable, wish: str) -> np.ndarray:
+    if not pd.api.types.is_numeric_dtype(column.dtype):
         text = column.astype("object")
         column = pd.to_numeric(text, errors="coerce")
         wrong = (column.isna() & text.notna()).to_numpy()
         if wrong.any():
             row = int(wrong.argmax())
-            wish = "hold numbers, or empty cells where a value is missing"
             raise _bad_row(name, wish, row, text.iloc[row])
     return column.to_numpy(np.float64, na_value=np.nan)
 
 
+def read_covariates(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> np.ndarray:
+    """Reads covariates, `[T, D_c]` float64: finite numbers, or True and False."""
+    covariates = np.empty((len(frame), len(columns)), np.float64)
+    wish = "hold a number, or True or False, in every row"
+    for place, name in enumerate(columns):
+        column = frame[name]
+        if getattr(column.dtype, "kind", "O") in "cmM":
+            raise _bad_row(name, wish, 0, column.iloc[0])
+        covariates[:, place] = _to_numbers(column, name, wish)
+    _check_known(covariates, columns)
+    return covariates
+
+
 def _check_increasing(time: np.ndarray, stamps: pd.Index, name: Hashable) -> None:
     # Compared, not subtracted: a difference of two 64-bit integers may not fit in 64 bits.
-    wrong = ~(time[1:] > time[:-1])
-    if not wrong.any():
-        return
-    row = int(wrong.argmax())
-    there = f"{stamps[row]} in row {row + 1} and {stamps[row + 1]} in row {row + 2}"
+    if not (time[1:] > time[:-1]).all():
+        numbers = np.arange(1, len(time) + 1)
+        _check_once(time, stamps, name, numbers)
+        _check_sorted(time, stamps, name, numbers)
+
+
+def _check_once(time: np.ndarray, stamps: pd.Index, name: Hashable, numbers: np.ndarray) -> None:
     order = np.argsort(time, kind="stable")
     same = time[order][1:] == time[order][:-1]
     if same.any():
         first, second = (int(row) for row in order[same.argmax() :][:2])
         raise ValueError(
-            f"Column `{name}` must hold each time once; {int(same.sum())} come again. "
-            f"Received: {stamps[first]} in rows {first + 1} and {second + 1}"
+            f"Column `{name}` must hold each time once; {int(same.sum())} come again "
+            '(duplicates="first", "last" or "mean" merges them). '
+            f"Received: {stamps[first]} in rows {numbers[first]} and {numbers[second]}"
         )
-    raise ValueError(
-        f"Column `{name}` must be in the order of time; {int(wrong.sum())} rows are earlier than "
-        f"the row before (sort the table first). Received: {there}"
-    )
+
+
+def _check_sorted(time: np.ndarray, stamps: pd.Index, name: Hashable, numbers: np.ndarray) -> None:
+    wrong = ~(time[1:] >= time[:-1])
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"Column `{name}` must be in the order of time; {int(wrong.sum())} rows are earlier "
+            'than the row before (unsorted="sort" sorts them). '
+            f"Received: {stamps[row]} in row {numbers[row]} and {stamps[row + 1]} "
+            f"in row {numbers[row + 1]}"
+        )
 
 
 def _check_finite(values: np.ndarray, columns: tuple[Hashable, ...]) -> None:

@@ -1,6 +1,6 @@
 """The contract that every model of the package keeps."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -126,6 +126,7 @@ class ProbabilisticModel(keras.Model):
         self.nll_tracker = keras.metrics.Mean(name="nll", dtype="float64")
         self.mse_tracker = keras.metrics.Mean(name="teacher_forced_mse", dtype="float64")
         self._sampler: PlainSampler | None = None
+        self._teacher_forced: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]] | None = None
 
     # What a subclass fills in.
 
@@ -203,6 +204,40 @@ class ProbabilisticModel(keras.Model):
         batch = self._batch_with_targets(inputs, y_target)
         outputs = self(batch, training=False)
         return self._log_likelihood(outputs, batch["y_target"], batch["target_mask"])
+
+    def teacher_forced(self, inputs: Mapping[str, Any], y_target: Any) -> dict[str, tf.Tensor]:
+        """Scores a batch with the true values of all earlier targets, in one compiled pass.
+
+        One graph serves every B, N_C and N_T. After `compile(run_eagerly=True)` none is made.
+
+        Args:
+            inputs: a batch of the data contract.
+            y_target: `[B, N_T, D_y]`.
+
+        Returns:
+            `log_prob` `[B]`, as the method of that name gives it, and `mean` and `scale`
+            `[B, N_T, D_y]`, as `call` gives them with `y_target`.
+        """
+        batch = self._batch_with_targets(inputs, y_target)
+        if not self.built:
+            self(batch, training=False)
+
+        def one_pass(batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+            outputs = self(batch, training=False)
+            log_prob = self._log_likelihood(outputs, batch["y_target"], batch["target_mask"])
+            return {"log_prob": log_prob, "mean": outputs["mean"], "scale": outputs["scale"]}
+
+        if self.run_eagerly:
+            return one_pass(batch)
+        if self._teacher_forced is None:
+            signature = {
+                key: tf.TensorSpec([None, None, *tensor.shape[2:]], tensor.dtype)
+                for key, tensor in batch.items()
+            }
+            function = tf.function(one_pass, input_signature=[signature], autograph=False)
+            # Not trackable, unlike the function itself, which would be saved with the model.
+            self._teacher_forced = lambda batch: function(batch)
+        return self._teacher_forced(batch)
 
     @staticmethod
     def _log_likelihood(
@@ -565,7 +600,8 @@ class ProbabilisticModel(keras.Model):
             x, y = (None, None, config["x_dims"]), (None, None, config["y_dims"])
             self.build({"x_context": x, "y_context": y, "x_target": x})
 
-    def _seed_states(self) -> dict[str, keras.Variable]:
+    def seed_states(self) -> dict[str, keras.Variable]:
+        """Gives the states of all random seeds of the model and its layers, by name."""
         states = [v for v in self.variables if v.path.endswith("/seed_generator_state")]
         return {f"{_SEED_STATE}{number}": state for number, state in enumerate(states)}
 
@@ -575,14 +611,14 @@ class ProbabilisticModel(keras.Model):
         Without them training would not go on as if it had never stopped.
         """
         super().save_own_variables(store)
-        for name, state in self._seed_states().items():
+        for name, state in self.seed_states().items():
             store[name] = state.numpy()
 
     def load_own_variables(self, store: Any) -> None:
         """Loads what `save_own_variables` saved."""
         own = {key: store[key] for key in store.keys() if not key.startswith(_SEED_STATE)}
         super().load_own_variables(own)
-        for name, state in self._seed_states().items():
+        for name, state in self.seed_states().items():
             if name in store.keys():
                 state.assign(store[name])
 

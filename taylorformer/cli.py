@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from taylorformer.forecast_commands import backtest, fit, forecast
+
 
 class _BadInput(click.ClickException):
     exit_code = 2
@@ -70,6 +72,10 @@ def demo(output: Path, seed: int, steps: int, samples: int) -> None:
     from taylorformer.training_and_evaluation.demo import run_demo
 
     run_demo(output=output, seed=seed, steps=steps, num_samples=samples)
+
+
+for _command in (fit, forecast, backtest):
+    cli.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

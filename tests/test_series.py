@@ -1,13 +1,21 @@
 """Tables and time: what is read exactly, and what is a clear error."""
 
+import gzip
+import importlib.util
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from taylorformer.data_wrangler.series import Series, load_mauna_loa_co2, read_series
+from taylorformer.data_wrangler.series import (
+    Series,
+    load_mauna_loa_co2,
+    read_series,
+    read_table,
+)
 
 
 def series_of(times, values=None, **options):
@@ -38,7 +46,7 @@ def test_mauna_loa_keeps_its_gaps():
 def test_reading_a_series_leaves_tensorflow_alone():
     code = """
 import sys
-from taylorformer.data_wrangler import series, windows
+from taylorformer.data_wrangler import datasets, future, series, table, windows
 series.load_mauna_loa_co2()
 print("tensorflow" in sys.modules)
 """
@@ -141,6 +149,241 @@ def test_numbers_that_spell_dates(tmp_path):
     assert np.diff(series.time) == [series.duration("1 day")]
 
 
+def test_an_index_of_dates_without_a_name():
+    days = pd.date_range("2024-01-01", periods=2)
+    frame = pd.DataFrame({"y": [1.0, 2.0]}, days)
+    series = Series.from_frame(frame, "index", "y")
+    assert series.stamps.equals(days) and series.time_column == "index"
+    # A count of rows is no time.
+    with pytest.raises(ValueError, match="one column 'index'; it is missing"):
+        Series.from_frame(pd.DataFrame({"y": [1.0]}), "index", "y")
+
+
+@pytest.mark.parametrize(
+    "times, gaps",
+    [
+        # Trading hours with a lunch break, over a weekend; the unit is half an hour.
+        (
+            [
+                f"{day} {clock}"
+                for day in ("2024-03-08", "2024-03-11")
+                for clock in ("10:00", "10:30", "12:00")
+            ],
+            [1, 3, 140, 1, 3],
+        ),
+        (["2024-01", "2024-02", "2024-03"], [31 * 48, 29 * 48]),
+    ],
+)
+def test_no_row_is_invented_between_stamps(times, gaps):
+    series = series_of(times)
+    assert series.num_rows == len(times)
+    assert list(np.diff(series.time) / series.duration("30min")) == gaps
+
+
+# Covariates.
+
+
+def test_a_series_becomes_a_table_again():
+    frame = pd.DataFrame({"t": ["2024-01", "2024-02"], "a": [1, np.nan], "b": 2.0, "k": [0, 1.0]})
+    series = Series.from_frame(frame, "t", ["a", "b"], covariate_columns="k")
+    table = series.to_frame()
+    assert list(table) == ["t", "a", "b", "k"]
+    again = Series.from_frame(table, "t", ["a", "b"], covariate_columns="k")
+    assert again.stamps.equals(series.stamps)
+    np.testing.assert_array_equal(again.values, series.values)
+    np.testing.assert_array_equal(again.covariates, series.covariates)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        [True, False, True],
+        [1, 0, 1],
+        ["1", "0", "1"],
+        pd.array([True, False, True], "boolean"),
+        np.array([True, False, True], object),
+    ],
+)
+def test_covariates_are_numbers_or_yes_and_no(known):
+    frame = pd.DataFrame({"t": range(3), "y": 0.0, "wind": [0.5, 1.5, 2.5], "open": known})
+    series = Series.from_frame(frame, "t", "y", covariate_columns=["open", "wind"])
+    np.testing.assert_array_equal(series.covariates, [[1, 0.5], [0, 1.5], [1, 2.5]])
+    assert series.covariate_columns == ("open", "wind")
+    assert Series.from_frame(frame, "t", "y", covariate_columns="wind").covariates.shape == (3, 1)
+    assert Series.from_frame(frame, "t", "y").covariates.shape == (3, 0)
+
+
+@pytest.mark.parametrize(
+    "known, message",
+    [
+        ([1.0, np.nan, np.inf], r"`k` must hold a finite number in every row.*in row 2$"),
+        ([1.0, 2.0, -np.inf], r"`k` must hold a finite number in every row.*-inf in row 3$"),
+        ([True, False, None], r"`k` must hold a finite number in every row.*in row 3$"),
+        (["1", "2", "high"], r"`k` must hold a number, or .*'high' in row 3$"),
+        (pd.date_range("2020", periods=3), r"`k` must hold a number, or .*in row 1$"),
+    ],
+)
+def test_bad_covariates(known, message):
+    frame = pd.DataFrame({"t": range(3), "y": 0.0, "k": known})
+    with pytest.raises(ValueError, match=message):
+        Series.from_frame(frame, "t", "y", covariate_columns="k")
+
+
+def test_a_column_plays_one_part():
+    frame = pd.DataFrame({"t": [1], "y": [1.0]})
+    for known, first in (("y", "target_columns"), ("t", "time_column")):
+        with pytest.raises(ValueError, match=f"`{first}` and `covariate_columns` must not share"):
+            Series.from_frame(frame, "t", "y", covariate_columns=known)
+    with pytest.raises(ValueError, match="`covariate_columns` must name no column twice"):
+        Series.from_frame(frame, "t", "y", covariate_columns=["a", "a"])
+
+
+# Disorder, where it is asked to be dealt with.
+
+
+def disorder(**options):
+    nan = np.nan
+    table = {"t": [5, 1, 3, 1, 1], "a": [50, 10, 30, nan, 13], "b": [5, nan, 3, nan, nan]}
+    frame = pd.DataFrame({**table, "k": [5, 1, 3, 1, 1]})
+    columns = {"time_column": "t", "target_columns": ["a", "b"], "covariate_columns": "k"}
+    return Series.from_frame(frame, **columns, **options)
+
+
+@pytest.mark.parametrize(
+    "duplicates, a",
+    [("first", 10.0), ("last", 13.0), ("mean", 11.5)],
+)
+def test_rows_are_sorted_and_merged_on_request(duplicates, a):
+    series = disorder(unsorted="sort", duplicates=duplicates)
+    assert series.time.tolist() == [1, 3, 5] == series.stamps.tolist()
+    np.testing.assert_array_equal(series.values, [[a, np.nan], [30, 3], [50, 5]])
+    np.testing.assert_array_equal(series.covariates, [[1], [3], [5]])
+
+
+def test_what_was_not_asked_for_stays_an_error():
+    with pytest.raises(ValueError, match=r"each time once; 2 come.*Received: 1 in rows 2 and 4$"):
+        disorder(unsorted="sort")
+    with pytest.raises(ValueError, match=r"order of time; 2 rows.*5 in row 1 and 1 in row 2$"):
+        disorder(duplicates="mean")
+    for option in ("unsorted", "duplicates"):
+        with pytest.raises(ValueError, match=f"`{option}` must be one of 'error'"):
+            series_of([1, 2], **{option: "drop"})
+
+
+def test_rows_that_lie_together_need_no_sorting():
+    assert series_of([1, 2, 2, 3], duplicates="last").values[:, 0].tolist() == [0, 2, 3]
+    # Of one instant, however it is written.
+    days = pd.DatetimeIndex(["2024-01-02", "2024-01-01", "2024-01-02"], tz="Asia/Tokyo")
+    series = series_of(days, unsorted="sort", duplicates="mean")
+    assert series.values[:, 0].tolist() == [1, 1] and series.stamps.tz is not None
+
+
+def test_the_mean_does_not_overflow():
+    series = series_of([1, 1, 2], [1.6e308, 1.7e308, 1.0], duplicates="mean")
+    assert series.values[0, 0] == pytest.approx(1.65e308)
+
+
+def test_errors_after_sorting_name_the_rows_of_the_table():
+    with pytest.raises(ValueError, match=r"inf in row 1$"):
+        series_of([3, 2, 1], [np.inf, 1.0, 2.0], unsorted="sort")
+    frame = pd.DataFrame({"t": [4, 2, 3, 2], "y": 0.0, "k": [0, 1, 0, 2]})
+    with pytest.raises(
+        ValueError,
+        match=r'`k` must be the same .*duplicates="mean".* 1\.0 and 2\.0 in rows 2 and 4$',
+    ):
+        Series.from_frame(
+            frame, "t", "y", covariate_columns="k", unsorted="sort", duplicates="mean"
+        )
+
+
+# Files.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t,y\n1,1.5\n2,\n3,2.5\n",
+        "\ufefft,y\n1,1.5\n2,\n3,2.5",
+        "t,y\r\n1,1.5\r\n2,\r\n3,2.5\r\n",
+        "t,y\n1,1.5\n2,\n3,2.5\n\n  \n\n",
+        "t,y\r\n1,1.5\r\n\r\n2,\r\n3,2.5\r\n\r\n",
+        "t,y,\n1,1.5,\n2,,\n3,2.5,\n",
+    ],
+    ids=["plain", "byte-order mark", "CRLF", "empty at the end", "empty between", "last separator"],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_csv_as_programs_write_it(text, packed, tmp_path):
+    path = tmp_path / ("table.csv.gz" if packed else "table.csv")
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    series = read_series(path, "t", "y")
+    np.testing.assert_array_equal(series.values[:, 0], [1.5, np.nan, 2.5])
+    assert series.time.tolist() == [1, 2, 3]
+
+
+def test_blank_lines_count_for_no_row(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("t,y\n1,1.5\n\n2,\n3,n.d.\n")
+    with pytest.raises(ValueError, match=r"'n\.d\.' in row 3$"):
+        read_series(path, "t", "y")
+
+
+def test_no_cell_of_a_file_is_lost(tmp_path):
+    path = tmp_path / "table.csv"
+    # A decimal comma in a file with commas between columns.
+    path.write_text("t,y\n1,1,5\n2,2,5\n")
+    with pytest.raises(ValueError, match="`path` must be a CSV file whose rows have no more cells"):
+        read_series(path, "t", "y")
+    for content in (b"t,y\n1,2\n1,2,3\n", b"t,y\n1,\xff\n"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="`path` must be a CSV file in UTF-8"):
+            read_series(path, "t", "y")
+    packed = tmp_path / "table.csv.gz"
+    packed.write_bytes(gzip.compress(b"t,y\n1,2\n" * 99)[:-20])
+    with pytest.raises(ValueError, match="`path` must be a CSV file in UTF-8"):
+        read_series(packed, "t", "y")
+
+
+def test_disorder_in_a_file(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("t;y;k\n2;1,5;0\n1;2,5;1\n1;3,5;1\n")
+    options = {"separator": ";", "decimal": ",", "unsorted": "sort", "duplicates": "mean"}
+    series = read_series(path, "t", "y", covariate_columns="k", **options)
+    assert series.values[:, 0].tolist() == [3.0, 1.5] and series.covariates.tolist() == [[1], [0]]
+
+
+def test_parquet_round_trip(tmp_path):
+    if not any(map(importlib.util.find_spec, ("pyarrow", "fastparquet"))):
+        pytest.skip("neither pyarrow nor fastparquet is installed")
+    frame = pd.DataFrame({"t": pd.date_range("2024", periods=3, freq="5ms"), "y": [1.0, 2, np.nan]})
+    for name in ("table.parquet", "table.PQ"):
+        frame.to_parquet(tmp_path / name)
+        series = read_series(tmp_path / name, "t", "y")
+        np.testing.assert_array_equal(series.values[:, 0], frame["y"])
+        assert series.stamps.equals(pd.Index(frame["t"]))
+    (tmp_path / "none.parquet").write_text("t,y\n1,2\n")
+    with pytest.raises(ValueError, match="`path` must be a Parquet file"):
+        read_table(tmp_path / "none.parquet")
+
+
+def test_parquet_without_a_package_for_it(tmp_path, monkeypatch):
+    def read_parquet(path):
+        raise ImportError("Unable to find a usable engine; and so on, over some lines")
+
+    monkeypatch.setattr(pd, "read_parquet", read_parquet)
+    with pytest.raises(ImportError, match="neither `pyarrow` nor `fastparquet` is installed"):
+        read_table(tmp_path / "table.parquet")
+
+
+def test_long_columns_of_text_take_no_time():
+    # A million rows take 1.6 s; a loop that parses row by row takes minutes.
+    text = pd.Series(pd.date_range("2000", periods=200_000, freq="min").astype(str))
+    text.iloc[-3] = "2000-02-30"
+    begin = time.perf_counter()
+    with pytest.raises(ValueError, match=r"'2000-02-30' in row 199998$"):
+        series_of(text)
+    assert time.perf_counter() - begin < 5
+
+
 # What is an error: the column, the row, the value.
 
 
@@ -159,8 +402,9 @@ def test_numbers_that_spell_dates(tmp_path):
         ([1.0, np.inf], r"finite times\. Received: inf in row 2$"),
         ([True, False], r"dates or numbers\. Received: .*True.* in row 1$"),
         ([-(2**62), 2**62], r"fit in 64 bits\. Received: -4611686018427387904 to"),
+        ([2**62, 0, -(2**62)], r"fit in 64 bits"),
         ([1, 2, 4, 3], r"order of time; 1 rows.*Received: 4 in row 3 and 3 in row 4$"),
-        ([1, 2, 3, 2], r"each time once; 1 come again\. Received: 2 in rows 2 and 4$"),
+        ([1, 2, 3, 2], r"each time once; 1 come again .*Received: 2 in rows 2 and 4$"),
         (["2020-01-01", "2020-01-01"], r"Received: 2020-01-01 00:00:00 in rows 1 and 2$"),
     ],
 )
@@ -175,6 +419,7 @@ def test_bad_times(times, message):
         (["1", "-", "x"], r"`y` must hold numbers, .* Received: '-' in row 2$"),
         ([1.0, 2.0, np.inf], r"finite numbers, .*Received: inf in row 3$"),
         ([True, False, True], r"hold numbers\. Received: .*True.* in row 1$"),
+        ([1.5, None, True], r"hold numbers, .*Received: True in row 3$"),
         (pd.date_range("2020", periods=3), r"hold numbers\. Received: Timestamp.* in row 1$"),
     ],
 )
@@ -196,7 +441,7 @@ def test_bad_columns_and_tables(tmp_path):
         Series.from_frame(frame, "t", ["y", "z"])
     with pytest.raises(ValueError, match=r"one column 'y'; it is there 2 times"):
         Series.from_frame(pd.concat([frame, frame[["y"]]], axis=1), "t", "y")
-    with pytest.raises(ValueError, match="`time_column` must not be one"):
+    with pytest.raises(ValueError, match="`time_column` and `target_columns` must not share"):
         Series.from_frame(frame, "t", ["t"])
     for names in ([], ["y", "y"]):
         with pytest.raises(ValueError, match="`target_columns` must name"):

@@ -1,75 +1,135 @@
 """Forecasts that need no model: the lines that a model has to beat.
 
-Both read the series up to the forecast origin alone, the last row of a window's context.
+Each is made in two ways. Free-running: it reads its series up to the forecast origin, the last row
+of a window's context, and no further. One step at a time (`teacher_forced=True`): for each target
+it reads its series up to the row before. Missing values are skipped, and rows of other series
+never count.
 """
 
 from typing import Any
 
 import numpy as np
 
+from taylorformer.data_wrangler.panel import Panel
 from taylorformer.data_wrangler.windows import Windows
 
 
-def last_value(windows: Windows, starts: Any) -> np.ndarray:
-    """Repeats the last value observed up to the forecast origin.
+def last_value(windows: Windows, starts: Any, *, teacher_forced: bool = False) -> np.ndarray:
+    """Repeats the last value observed.
 
     Args:
-        windows: the windows of a series.
+        windows: the windows of one or several series.
         starts: `[B]`, first rows of windows.
+        teacher_forced: whether a target is forecast from the row before it, instead of from the
+            forecast origin.
 
     Returns:
-        `[B, N_T, D_y]` in user units. NaN where a column has no value up to the origin, not even
-        before the context.
+        `[B, N_T, D_y]` in user units. NaN where a column has no value so far, not even before the
+        context.
     """
-    series = windows.series
-    origin = windows.context_rows(starts)[:, -1]
-    rows = series.last_observed_row[origin]
-    values = series.values[rows, np.arange(series.num_columns)]
-    values = np.where(rows < 0, np.nan, values)
-    return np.repeat(values[:, np.newaxis], windows.spec.horizon, axis=1)
+    panel = windows.panel
+    _, known_until = _places(windows, starts, teacher_forced)
+    return _values_at(panel, panel.last_observed_row[known_until])
 
 
-def seasonal(windows: Windows, starts: Any, season: Any) -> np.ndarray:
+def last_difference(windows: Windows, starts: Any, *, teacher_forced: bool = False) -> np.ndarray:
+    """Goes on from the last value observed, with the slope of the last two.
+
+    The slope is that over time, so uneven stamps and gaps are no matter; on an even grid the
+    forecast of the next row is `v[-1] + (v[-1] - v[-2])`. Where only one value was seen the slope
+    is 0.
+
+    Args:
+        windows: the windows of one or several series.
+        starts: `[B]`, first rows of windows.
+        teacher_forced: see `last_value`.
+
+    Returns:
+        `[B, N_T, D_y]` in user units. NaN where a column has no value so far.
+    """
+    panel = windows.panel
+    rows, known_until = _places(windows, starts, teacher_forced)
+    last = panel.last_observed_row[known_until]
+    first = panel.offsets[panel.series_of(rows)][..., np.newaxis]
+    column = np.arange(panel.num_columns)
+    previous = np.where(last > first, panel.last_observed_row[last - 1, column], -1)
+    value = _values_at(panel, last)
+    # Differences of times are exact before they become floating point.
+    elapsed = (panel.time[rows][..., np.newaxis] - panel.time[last]).astype(np.float64)
+    step = (panel.time[last] - panel.time[previous]).astype(np.float64)
+    two = previous >= 0
+    steps = np.divide(elapsed, step, out=np.zeros(value.shape), where=two)
+    difference = np.where(two, value - panel.values[previous, column], 0.0)
+    return value + difference * steps
+
+
+def seasonal(
+    windows: Windows, starts: Any, season: Any, *, teacher_forced: bool = False
+) -> np.ndarray:
     """Repeats the last season: the value observed nearest to one season earlier.
 
     For a target at t it looks at t - season, or as many seasons earlier as are needed not to be
-    later than the forecast origin, and takes the value at the nearest observed stamp up to the
-    origin, before the context too. Of two that are equally near it takes the earlier.
+    later than the last row it may read, and takes the value at the nearest observed stamp up to
+    that row, before the context too. Of two that are equally near it takes the earlier.
 
     Args:
-        windows: the windows of a series.
+        windows: the windows of one or several series.
         starts: `[B]`, first rows of windows.
         season: for dates a Timedelta or what makes one, such as `"365.25 days"`; for other times
             a number.
+        teacher_forced: see `last_value`.
 
     Returns:
-        `[B, N_T, D_y]` in user units. NaN where a column has no value up to the origin.
+        `[B, N_T, D_y]` in user units. NaN where a column has no value so far.
 
     Raises:
         ValueError: `season` is not positive, or no length of time.
     """
-    series = windows.series
-    length = series.duration(season)
-    rows = windows.target_rows(starts)
-    origin = rows[:, :1] - 1
-    # Counted from the origin, so that the difference is exact before it becomes floating point.
-    ahead = (series.time[rows] - series.time[origin]).astype(np.float64)
+    panel = windows.panel
+    length = panel.series[0].duration(season)
+    rows, known_until = _places(windows, starts, teacher_forced)
+    # Counted from the last row that is read, so that the difference is exact before it becomes
+    # floating point.
+    origin = panel.time[known_until]
+    ahead = (panel.time[rows] - origin).astype(np.float64)
     wanted = ahead - length * np.ceil(ahead / length)
-    forecast = np.full((*rows.shape, series.num_columns), np.nan)
-    for place in range(series.num_columns):
-        observed = np.flatnonzero(~np.isnan(series.values[:, place]))
-        for window, last in enumerate(origin[:, 0]):
-            known = observed[: np.searchsorted(observed, last, side="right")]
-            if len(known):
-                away = (series.time[known] - series.time[last]).astype(np.float64)
-                nearest = known[_nearest(away, wanted[window])]
-                forecast[window, :, place] = series.values[nearest, place]
+    forecast = np.full((*rows.shape, panel.num_columns), np.nan)
+    number = panel.series_of(rows[:, 0])
+    for series in np.unique(number):
+        mine = number == series
+        start, end = panel.offsets[series : series + 2]
+        for column in range(panel.num_columns):
+            observed = start + np.flatnonzero(~np.isnan(panel.values[start:end, column]))
+            count = np.searchsorted(observed, known_until[mine], side="right")
+            if len(observed):
+                place = _nearest(panel.time[observed], origin[mine], wanted[mine], count)
+                value = panel.values[observed[place], column]
+                forecast[mine, :, column] = np.where(count > 0, value, np.nan)
     return forecast
 
 
-def _nearest(places: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Finds the nearest of increasing places, the earlier one where two are equally near."""
-    after = np.clip(np.searchsorted(places, wanted), 0, len(places) - 1)
+def _places(windows: Windows, starts: Any, teacher_forced: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the rows of the targets and the last row read for each, `[B, N_T]`."""
+    rows = windows.target_rows(starts)
+    return rows, rows - 1 if teacher_forced else np.broadcast_to(rows[:, :1] - 1, rows.shape)
+
+
+def _values_at(panel: Panel, rows: np.ndarray) -> np.ndarray:
+    """Returns the values at rows `[..., D_y]`, NaN at row -1."""
+    return np.where(rows < 0, np.nan, panel.values[rows, np.arange(panel.num_columns)])
+
+
+def _nearest(
+    times: np.ndarray, origin: np.ndarray, wanted: np.ndarray, count: np.ndarray
+) -> np.ndarray:
+    """Finds the nearest of the first `count` times to origin + wanted, the earlier of two."""
+    # Further back than the first time is as good as that time, and always fits in 64 bits.
+    wanted = np.maximum(wanted, (times[0] - origin).astype(np.float64))
+    offset = np.ceil(wanted).astype(times.dtype) if times.dtype.kind == "i" else wanted
+    after = np.minimum(np.searchsorted(times, origin + offset), np.maximum(count - 1, 0))
     before = np.maximum(after - 1, 0)
-    earlier = np.abs(places[before] - wanted) <= np.abs(places[after] - wanted)
-    return np.where(earlier, before, after)
+
+    def distance(place: np.ndarray) -> np.ndarray:
+        return np.abs((times[place] - origin).astype(np.float64) - wanted)
+
+    return np.where(distance(before) <= distance(after), before, after)

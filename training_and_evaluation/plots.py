@@ -1,9 +1,10 @@
-"""Pictures of forecasts.
+"""Pictures of forecasts and of scores.
 
 They are made as `Figure` objects of their own: no global backend or style is touched, and they are
 saved the same with and without a screen.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import matplotlib.dates
@@ -18,6 +19,7 @@ _TRUTH = "#d1495b"
 _MODEL = "#1f6f8b"
 _BAND_90 = "#cfe3ea"
 _BAND_50 = "#95c3d2"
+_LINES = (_MODEL, "#d1495b", "#c98a1b", "#6b5b95", "#5c8a4a", "#3d4451")
 _GRID = "#e4e6ea"
 _TEXT = "#2b2f36"
 
@@ -114,6 +116,124 @@ def plot_forecast(
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(matplotlib.dates.ConciseDateFormatter(locator))
     return figure
+
+
+def plot_reliability(
+    levels: Any,
+    shares: Any,
+    *,
+    title: str = "",
+) -> Figure:
+    """Draws a reliability diagram: the share of truths at or below each quantile.
+
+    On the diagonal the quantiles are right. Below it on the left and above it on the right the
+    forecasts are too wide, the other way round too narrow.
+
+    Args:
+        levels: `[Q]`, the nominal levels of the quantiles, from 0 to 1.
+        shares: `[Q]`, the share of truths at or below each of them.
+        title: of the picture.
+
+    Returns:
+        The figure; `figure.savefig(path)` writes it.
+
+    Raises:
+        ValueError: arrays that do not fit one another.
+    """
+    levels, shares = np.asarray(levels, np.float64), np.asarray(shares, np.float64)
+    if levels.ndim != 1 or not len(levels) or shares.shape != levels.shape:
+        raise ValueError(
+            "`levels` and `shares` must be [Q], Q at least 1. "
+            f"Received: {list(levels.shape)} and {list(shares.shape)}"
+        )
+    figure = Figure(figsize=(6.2, 6.2), dpi=150, layout="constrained", facecolor="white")
+    axes = figure.add_subplot()
+    axes.plot(
+        [0, 1], [0, 1], color=_TEXT, linewidth=0.9, linestyle=(0, (4, 3)), label="perfect", zorder=2
+    )
+    axes.fill_between(levels, levels, shares, color=_BAND_90, linewidth=0, zorder=1)
+    axes.plot(
+        levels,
+        shares,
+        color=_MODEL,
+        linewidth=1.8,
+        marker="o",
+        markersize=4.5,
+        label="observed",
+        zorder=3,
+    )
+    _style(axes, title, "share of truths at or below the quantile", "level of the quantile")
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_aspect("equal")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(matplotlib.ticker.MultipleLocator(0.2))
+    return figure
+
+
+def plot_by_step(
+    lines: Mapping[str, Any],
+    *,
+    title: str = "",
+    y_label: str = "",
+    wanted: float | None = None,
+) -> Figure:
+    """Draws a score against the step ahead, one line for each forecaster, the model first.
+
+    One line far above all others leaves the picture, so that the others can be told apart; the
+    legend says so.
+
+    Args:
+        lines: maps names to scores `[N_T]`. NaN leaves a gap.
+        title: of the picture.
+        y_label: what the score is, with its unit.
+        wanted: a value to mark, such as 0.9 for the coverage of a 90 % interval, or None.
+
+    Returns:
+        The figure; `figure.savefig(path)` writes it.
+
+    Raises:
+        ValueError: no lines, or lines of different lengths.
+    """
+    scores = {name: np.asarray(values, np.float64) for name, values in lines.items()}
+    shapes = {values.shape for values in scores.values()}
+    if len(shapes) != 1 or len(next(iter(shapes))) != 1:
+        raise ValueError(
+            "`lines` must hold at least one line, each [N_T]. Received: "
+            f"{', '.join(str(list(shape)) for shape in sorted(shapes)) or 'none'}"
+        )
+    figure = Figure(figsize=(9.0, 4.8), dpi=150, layout="constrained", facecolor="white")
+    axes = figure.add_subplot()
+    runaway, top = _runaway(scores)
+    for number, (name, values) in enumerate(scores.items()):
+        axes.plot(
+            np.arange(1, len(values) + 1),
+            values,
+            color=_LINES[number % len(_LINES)],
+            linewidth=2.2 if number == 0 else 1.4,
+            # A line of few steps is hard to see without markers, and one step not at all.
+            marker="o" if len(values) <= 30 else None,
+            markersize=4.0,
+            label=name.replace("_", " ") + (", off the scale" if name == runaway else ""),
+            zorder=4 if number == 0 else 3,
+        )
+    if wanted is not None:
+        axes.axhline(
+            wanted, color=_TEXT, linewidth=0.9, linestyle=(0, (4, 3)), label="wanted", zorder=2
+        )
+    _style(axes, title, y_label, "steps ahead of the forecast origin")
+    axes.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(10, integer=True))
+    if not any((values < 0).any() for values in scores.values()):
+        axes.set_ylim(0, None if runaway is None else 1.5 * top)
+    return figure
+
+
+def _runaway(scores: Mapping[str, np.ndarray]) -> tuple[str | None, float]:
+    """Names the naive line that rises above three times all others, and gives their maximum."""
+    highest = {name: np.nanmax(values, initial=-np.inf) for name, values in scores.items()}
+    last, *others = sorted(highest, key=lambda name: highest[name], reverse=True)
+    top = float(highest[others[0]]) if len(others) > 1 else np.inf
+    return (last if 0 < 3 * top < highest[last] and last != next(iter(scores)) else None), top
 
 
 def _style(axes: Axes, title: str, y_label: str, time_label: str) -> None:

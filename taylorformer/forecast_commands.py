@@ -1,0 +1,500 @@
+"""The commands of the command line that forecast a table: fit, forecast, backtest."""
+
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from taylorformer.data_wrangler.table import Columns
+
+_CHECKPOINT = "training.npz"
+_MODEL_FILES = ("forecaster.json", _CHECKPOINT)
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _options(*options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
+    """Joins options that several commands share into one decorator."""
+
+    def decorate(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+_reading = _options(
+    click.argument("file"),
+    click.option("--separator", default=",", help="What stands between columns."),
+    click.option("--decimal", default=".", help="The decimal mark."),
+    click.option("--sort", is_flag=True, help="Sort rows by time instead of refusing disorder."),
+    click.option(
+        "--duplicates",
+        type=click.Choice(["error", "first", "last", "mean"]),
+        default="error",
+        help="Which of the rows of one time to keep.",
+    ),
+    click.option(
+        "--data-dir",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Folder with the files of named data sets.",
+    ),
+    click.option("--download", is_flag=True, help="Fetch a named data set that is not there."),
+)
+
+_sampling = _options(
+    click.option("--samples", type=click.IntRange(min=1), default=100, help="Joint samples."),
+    click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the samples."),
+)
+
+_model_to_read = click.option(
+    "--model",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    required=True,
+    help="Folder that `fit` has written.",
+)
+
+
+def _read(file: str, separator: str, decimal: str, data_dir: Path | None, download: bool) -> Any:
+    """Reads a table, or a named data set as one."""
+    from taylorformer.data_wrangler import datasets, table
+
+    path = Path(file)
+    if not path.exists():
+        known = {name.lower(): name for name in datasets.dataset_names()}
+        if file.lower() not in known:
+            raise click.BadParameter(
+                f"must be a file that is there, or one of {', '.join(known.values())}. "
+                f"Received: {file}",
+                param_hint="FILE",
+            )
+        return datasets.load_dataset(file, data_dir, download=download).to_frame()
+    return table.read_table(path, separator=separator, decimal=decimal)
+
+
+def _disorder(sort: bool, duplicates: str) -> dict[str, str]:
+    return {"unsorted": "sort" if sort else "error", "duplicates": duplicates}
+
+
+def _start_tensorflow() -> None:
+    import sys
+
+    from taylorformer import _registry
+
+    if sys.stderr.isatty():
+        click.echo("Starting TensorFlow, which takes some seconds ...", err=True)
+    _registry.check_backend()
+    _registry.register()
+
+
+@click.command()
+@_reading
+@click.option(
+    "--model",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Folder for the model.",
+)
+@click.option("--time", "time_column", help="Column of time. Default: ds, date, ... or the first.")
+@click.option(
+    "--target", "targets", multiple=True, help="Column to forecast, more than once for several."
+)
+@click.option("--id", "id_column", help="Column that tells series apart. Default: unique_id.")
+@click.option(
+    "--covariate", "covariates", multiple=True, help="Column that is known ahead of time."
+)
+@click.option("--date-format", help="Form of the dates, such as %d/%m/%Y. Default: ISO 8601.")
+@click.option("--horizon", type=click.IntRange(min=1), default=96, help="Rows to forecast.")
+@click.option(
+    "--context-length", type=click.IntRange(min=1), default=96, help="Rows a forecast reads."
+)
+@click.option("--preset", default="compact", help="Network and training plan.")
+@click.option(
+    "--scaling",
+    type=click.Choice(["window", "standard"]),
+    show_default="that of the preset",
+    help="Values about the last one of the context, or about the training mean.",
+)
+@click.option(
+    "--max-steps",
+    type=click.IntRange(min=1),
+    show_default="that of the preset",
+    help="Training steps.",
+)
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    show_default="that of the preset",
+    help="Windows in a training step.",
+)
+@click.option(
+    "--learning-rate",
+    type=click.FloatRange(min=0, min_open=True),
+    show_default="that of the preset",
+    help="Of Adam, at the start.",
+)
+@click.option(
+    "--fractions",
+    type=float,
+    nargs=3,
+    default=(0.69, 0.11, 0.20),
+    help="Shares of the training, validation and test part, in the order of time.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the training.")
+@click.option("--resume", is_flag=True, help="Go on with a training that was stopped.")
+@click.option("--overwrite", is_flag=True, help="Replace the model that is in the folder.")
+@click.option("--dry-run", is_flag=True, help="Say what would be read, and train nothing.")
+def fit(
+    file: str,
+    model: Path,
+    separator: str,
+    decimal: str,
+    sort: bool,
+    duplicates: str,
+    data_dir: Path | None,
+    download: bool,
+    time_column: str | None,
+    targets: Sequence[str],
+    id_column: str | None,
+    covariates: Sequence[str],
+    date_format: str | None,
+    horizon: int,
+    context_length: int,
+    preset: str,
+    scaling: str | None,
+    max_steps: int | None,
+    batch_size: int | None,
+    learning_rate: float | None,
+    fractions: tuple[float, float, float],
+    seed: int,
+    resume: bool,
+    overwrite: bool,
+    dry_run: bool,
+) -> None:
+    """Train a model on a table and write it to a folder.
+
+    FILE is a CSV (also .gz) or parquet file with one row a time, or the name of a data set: ETTm1,
+    ETTm2, ETTh1, ETTh2, exchange, electricity (see --data-dir), mauna_loa_co2 (comes with the
+    package). Training that is stopped, killed too, goes on with --resume as if it had not been.
+    """
+    if resume and overwrite:
+        raise click.UsageError("--resume and --overwrite exclude each other.")
+    if not (dry_run or resume or overwrite):
+        _check_free(model)
+    from taylorformer.data_wrangler.table import Columns
+
+    frame = _read(file, separator, decimal, data_dir, download)
+    columns = Columns.resolve(
+        frame,
+        time_column=time_column,
+        target_columns=list(targets) or None,
+        id_column=id_column,
+        covariate_columns=tuple(covariates),
+        date_format=date_format,
+    )
+    if dry_run:
+        _show_plan(frame, columns, _disorder(sort, duplicates), context_length, horizon, fractions)
+        return
+    _start_tensorflow()
+    from taylorformer.training_and_evaluation.forecaster import Forecaster
+    from taylorformer.training_and_evaluation.progress import TrainingBar, WorkProgress
+
+    forecaster = Forecaster(
+        horizon,
+        context_length,
+        preset=preset,
+        scaling=scaling,
+        max_steps=max_steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        fractions=fractions,
+        seed=seed,
+    )
+    checkpoint = model / _CHECKPOINT
+    if overwrite:
+        checkpoint.unlink(missing_ok=True)
+    _stop_on_terminate()
+    try:
+        with WorkProgress("Training") as progress:
+            forecaster.fit(
+                frame,
+                columns.time_column,
+                columns.target_columns,
+                id_column=columns.id_column,
+                covariate_columns=columns.covariate_columns,
+                date_format=columns.date_format,
+                checkpoint=checkpoint,
+                resume=resume,
+                callbacks=[TrainingBar(progress)],
+                **_disorder(sort, duplicates),
+            )
+    except KeyboardInterrupt:
+        what = "The same command with --resume goes on." if checkpoint.exists() else ""
+        click.echo(f"Stopped. {what}".rstrip(), err=True)
+        raise SystemExit(1) from None
+    forecaster.save(model, overwrite=True)
+    report = forecaster.report_
+    click.echo(
+        f"Trained {report['training_steps']} steps on {report['num_training_windows']} windows; "
+        f"the weights kept are those of step {report['best_step']}, chosen on "
+        f"{report['num_validation_windows']} validation windows."
+    )
+    click.echo(f"Wrote {model}. Next:")
+    click.echo(f"  taylorformer forecast {file} --model {model} --output forecast.csv")
+    click.echo(f"  taylorformer backtest {file} --model {model} --output backtest")
+
+
+def _check_free(folder: Path) -> None:
+    there = [name for name in _MODEL_FILES if (folder / name).exists()]
+    if there:
+        what = "a model" if _MODEL_FILES[0] in there else "a training that was stopped"
+        raise click.BadParameter(
+            f"{folder} holds {what}; --resume goes on with it, --overwrite starts anew.",
+            param_hint="--model",
+        )
+
+
+def _stop_on_terminate() -> None:
+    """Makes a polite kill stop as Ctrl-C does, with a word on how to go on."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+
+
+def _show_plan(
+    frame: "pd.DataFrame",
+    columns: "Columns",
+    disorder: dict[str, str],
+    context_length: int,
+    horizon: int,
+    fractions: Sequence[float],
+) -> None:
+    """Says what a training would read."""
+    from taylorformer.data_wrangler.panel import Panel
+    from taylorformer.data_wrangler.table import inspect_table, split_table
+    from taylorformer.data_wrangler.windows import (
+        PARTS,
+        Split,
+        WindowSpec,
+        panel_window_starts,
+    )
+
+    click.echo(f"time        {columns.time_column}")
+    click.echo(f"targets     {', '.join(map(str, columns.target_columns))}")
+    if columns.id_column is not None:
+        click.echo(f"ids         {columns.id_column}")
+    if columns.covariate_columns:
+        click.echo(f"covariates  {', '.join(map(str, columns.covariate_columns))}")
+    click.echo()
+    report = inspect_table(frame, columns).to_frame()
+    shown = report if len(report) <= 20 else report.head(20)
+    # One series reads best as a column of facts, several as a table.
+    text = shown.iloc[0].to_string() if len(shown) == 1 else shown.to_string(index=False)
+    click.echo(text)
+    if len(report) > len(shown):
+        click.echo(f"... and {len(report) - len(shown)} more series")
+    click.echo()
+    panel = Panel(split_table(frame, columns, **disorder))
+    spec = WindowSpec(context_length, horizon)
+    splits = [Split.chronological(one.num_rows, fractions) for one in panel.series]
+    for part in PARTS:
+        sizes = [len(split.rows(part)) for split in splits]
+        if not any(sizes):
+            click.echo(f"{part:<11} no rows")
+            continue
+        count = len(panel_window_starts(panel, splits, spec, part))
+        span = ""
+        if panel.num_series == 1:
+            rows, stamps = splits[0].rows(part), panel.series[0].stamps
+            span = f", {stamps[rows[0]]} to {stamps[rows[-1]]}"
+        click.echo(f"{part:<11} {sum(sizes)} rows, {count} windows of {spec.length} rows{span}")
+    click.echo("\nNothing was trained.")
+
+
+@click.command()
+@_reading
+@_model_to_read
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="CSV file for the forecast.",
+)
+@click.option(
+    "--future",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Table of the times (and covariates) to forecast.",
+)
+@click.option(
+    "--horizon",
+    type=click.IntRange(min=1),
+    show_default="that of the model",
+    help="Rows to forecast.",
+)
+@_sampling
+@click.option(
+    "--quantile",
+    "quantiles",
+    type=click.FloatRange(0, 1),
+    multiple=True,
+    default=(0.05, 0.25, 0.5, 0.75, 0.95),
+    help="Quantile to write, more than once for several.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    show_default="the output, as .png",
+    help="File for the picture of the first series.",
+)
+def forecast(
+    file: str,
+    model: Path,
+    separator: str,
+    decimal: str,
+    sort: bool,
+    duplicates: str,
+    data_dir: Path | None,
+    download: bool,
+    output: Path,
+    future: Path | None,
+    horizon: int | None,
+    samples: int,
+    seed: int,
+    quantiles: Sequence[float],
+    plot: Path | None,
+) -> None:
+    """Forecast what follows the last row of a table, as a table of quantiles and a picture.
+
+    FILE is as for `fit`, with the same columns.
+    """
+    from taylorformer.data_wrangler.table import read_table
+
+    frame = _read(file, separator, decimal, data_dir, download)
+    places = None
+    if future is not None:
+        places = read_table(future, separator=separator, decimal=decimal)
+    _start_tensorflow()
+    from taylorformer.training_and_evaluation.forecaster import Forecaster
+    from taylorformer.training_and_evaluation.progress import WorkProgress
+
+    forecaster = Forecaster.load(model)
+    with WorkProgress("Forecasting series") as progress:
+        result = forecaster.forecast(
+            frame,
+            places,
+            horizon=horizon,
+            num_samples=samples,
+            seed=seed,
+            progress=progress,
+            **_disorder(sort, duplicates),
+        )
+    output.parent.mkdir(parents=True, exist_ok=True)
+    result.to_frame(quantiles).to_csv(output, index=False, float_format="%.6g")
+    picture = output.with_suffix(".png") if plot is None else plot
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    title = result.names[0] or Path(file).name.split(".")[0]
+    result.plot(title=f"{title}: forecast by Taylorformer").savefig(picture)
+    click.echo(f"Wrote {output} and {picture}: {samples} samples.")
+
+
+@click.command()
+@_reading
+@_model_to_read
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for tables and pictures. Without it the scores are only shown.",
+)
+@click.option(
+    "--part",
+    type=click.Choice(["test", "validation", "training"]),
+    default="test",
+    help="Which part of the table to score.",
+)
+@click.option(
+    "--step",
+    type=click.IntRange(min=1),
+    show_default="the horizon",
+    help="Rows from one window to the next.",
+)
+@click.option(
+    "--windows",
+    type=click.IntRange(min=1),
+    show_default="all",
+    help="Windows a series, the last ones.",
+)
+@click.option(
+    "--season", help="Adds the line that repeats the last season, such as '1 day', or a number."
+)
+@click.option(
+    "--units",
+    type=click.Choice(["user", "scaled"]),
+    default="user",
+    help="Scores in the units of the table, or standardised as in papers.",
+)
+@_sampling
+def backtest(
+    file: str,
+    model: Path,
+    separator: str,
+    decimal: str,
+    sort: bool,
+    duplicates: str,
+    data_dir: Path | None,
+    download: bool,
+    output: Path | None,
+    part: str,
+    step: int | None,
+    windows: int | None,
+    season: str | None,
+    units: str,
+    samples: int,
+    seed: int,
+) -> None:
+    """Score forecasts from many origins in the part of a table that training has not seen.
+
+    FILE is as for `fit`, with the same columns; it may be longer than the table of training.
+    """
+    frame = _read(file, separator, decimal, data_dir, download)
+    _start_tensorflow()
+    from taylorformer.training_and_evaluation.forecaster import Forecaster
+    from taylorformer.training_and_evaluation.progress import WorkProgress
+
+    forecaster = Forecaster.load(model)
+    with WorkProgress("Forecasting windows") as progress:
+        result = forecaster.backtest(
+            frame,
+            part=part,
+            step=step,
+            num_windows=windows,
+            num_samples=samples,
+            seed=seed,
+            season=_season(season),
+            units=units,
+            progress=progress,
+            **_disorder(sort, duplicates),
+        )
+    click.echo(
+        f"{result.num_windows} windows of the {part} part, {result.num_scored_points} points, "
+        f"{samples} samples, {'units of the table' if units == 'user' else 'standardised'}"
+    )
+    click.echo(result.scores.T.to_string(float_format=lambda value: f"{value:.4g}", na_rep=""))
+    if output is not None:
+        result.save(output)
+        click.echo(f"Wrote {output}.")
+
+
+def _season(season: str | None) -> float | str | None:
+    try:
+        return None if season is None else float(season)
+    except ValueError:
+        return season

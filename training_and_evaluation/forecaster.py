@@ -1,0 +1,678 @@
+"""From a table to a forecast: fit, forecast, back-test, save and load."""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from taylorformer.data_wrangler.checks import check_choice, check_integer
+from taylorformer.data_wrangler.future import extend_series
+from taylorformer.data_wrangler.panel import Panel, as_panel
+from taylorformer.data_wrangler.series import NANOSECONDS, Series
+from taylorformer.data_wrangler.table import Columns, split_table
+from taylorformer.data_wrangler.versions import versions
+from taylorformer.data_wrangler.windows import (
+    DEFAULT_FRACTIONS,
+    PARTS,
+    Split,
+    Windows,
+    WindowScaler,
+    WindowSpec,
+    panel_window_starts,
+    spaced_starts,
+)
+from taylorformer.model.probabilistic_model import GLOBAL_CLIPNORM
+from taylorformer.model.taylorformer import Taylorformer
+from taylorformer.training_and_evaluation.backtest import Backtest, backtest
+from taylorformer.training_and_evaluation.forecast import Forecast
+from taylorformer.training_and_evaluation.presets import ForecastPreset, find_preset
+from taylorformer.training_and_evaluation.resumable_fit import TrainingProgress, resumable_fit
+
+Table = pd.DataFrame | Series | Panel | Iterable[Series]
+
+_FORMAT = 1
+_FILE = "forecaster.json"
+_MODEL_FILE = "model.keras"
+# x is float32.
+_X_TOLERANCE = 1e-4
+_MOST_NAMES = 5
+_MOST_NAIVE_WINDOWS = 4096
+
+
+class _Borders(NamedTuple):
+    """The last times of the training and the validation part of a series; None: it has no rows."""
+
+    last_train: int | float | None
+    last_validation: int | float | None
+
+    @classmethod
+    def of(cls, series: Series, split: Split) -> "_Borders":
+        ends = (split.train_end, split.validation_end)
+        return cls(*(series.time[end - 1].item() if end else None for end in ends))
+
+    def split(self, series: Series, time_unit: str | None) -> Split:
+        """Splits a series, the same or a longer one, in the same places."""
+        rows = []
+        for last in self:
+            if last is not None and time_unit is not None and series.time_unit is not None:
+                last = last * NANOSECONDS[time_unit] // NANOSECONDS[series.time_unit]
+            rows.append(0 if last is None else int(np.searchsorted(series.time, last, "right")))
+        return Split(rows[0], rows[1], series.num_rows)
+
+
+class Forecaster(BaseEstimator):
+    """Probabilistic forecasts of a table: fit, forecast, back-test, save and load.
+
+    The rows of each series are split in the order of time. Scaling is measured on the training
+    part only, the weights kept are those with the best likelihood on the validation part, and the
+    test part is left to `backtest`.
+
+    Example:
+        >>> import numpy as np, pandas as pd
+        >>> table = pd.DataFrame({"ds": pd.date_range("2020-01-01", periods=300), "y": 0.0})
+        >>> table["y"] = np.sin(np.arange(300) / 5)
+        >>> forecaster = Forecaster(horizon=7, context_length=14, max_steps=2)
+        >>> forecast = forecaster.fit(table).forecast(table, num_samples=10)
+        >>> forecast.quantile(0.5).shape, str(forecast.stamps[0][0].date())
+        ((1, 7, 1), '2020-10-27')
+
+    Args:
+        horizon: N_T, rows to forecast.
+        context_length: N_C, rows that a forecast reads.
+        preset: the network and how it is trained: a name in `PRESETS`, or a `ForecastPreset`.
+        scaling: "window" or "standard", see `WindowScaler`; None: that of the preset.
+        max_steps: training steps; None: those of the preset.
+        batch_size: B in training; None: that of the preset.
+        learning_rate: None: that of the preset.
+        fractions: shares of the training, validation and test part.
+        seed: of the first weights, the order of training windows and the dropout.
+        run_eagerly: train without compiling, which is slow and for looking inside.
+
+    Attributes:
+        model_: the trained `Taylorformer`; it reads and gives scaled numbers.
+        scaler_: the `WindowScaler`.
+        columns_: the `Columns` of the table.
+        history_: a table of the training, one row an epoch, in scaled units.
+        report_: what training saw, for people and for JSON.
+
+    Raises:
+        TypeError, ValueError: an argument outside its range, in `fit`.
+    """
+
+    def __init__(
+        self,
+        horizon: int = 96,
+        context_length: int = 96,
+        *,
+        preset: str | ForecastPreset = "compact",
+        scaling: str | None = None,
+        max_steps: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        fractions: Sequence[float] = DEFAULT_FRACTIONS,
+        seed: int = 0,
+        run_eagerly: bool = False,
+    ) -> None:
+        self.horizon = horizon
+        self.context_length = context_length
+        self.preset = preset
+        self.scaling = scaling
+        self.max_steps = max_steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.fractions = fractions
+        self.seed = seed
+        self.run_eagerly = run_eagerly
+
+    # Training.
+
+    def plan(self) -> tuple[WindowSpec, ForecastPreset]:
+        """Checks the arguments; gives the window and the preset with the arguments put in.
+
+        Raises:
+            TypeError, ValueError: an argument outside its range.
+        """
+        spec = WindowSpec(self.context_length, self.horizon)
+        check_integer("seed", self.seed, 0, 2**31 - 1)
+        Split.chronological(0, self.fractions)
+        names = ("scaling", "max_steps", "batch_size", "learning_rate")
+        changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return spec, dataclasses.replace(find_preset(self.preset), **changes)
+
+    def fit(
+        self,
+        data: Table,
+        time_column: Hashable | None = None,
+        target_columns: Hashable | Sequence[Hashable] | None = None,
+        *,
+        id_column: Hashable | None = None,
+        covariate_columns: Sequence[Hashable] = (),
+        date_format: str | None = None,
+        unsorted: str = "error",
+        duplicates: str = "error",
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
+    ) -> "Forecaster":
+        """Trains on a table.
+
+        Args:
+            data: a table, one row a stamp (and series); or `Series`, when the columns are known.
+            time_column: see `Columns.resolve`, which guesses what is not given: the long format
+                `unique_id`, `ds`, `y` needs no argument.
+            target_columns: one name or several.
+            id_column: tells several series apart.
+            covariate_columns: known ahead of time for every row, so that they can be given for
+                what is to be forecast; they become further dimensions of x.
+            date_format: see `Series.from_frame`.
+            unsorted: "error", or "sort".
+            duplicates: "error", or which of the rows of one stamp to keep: "first", "last", or
+                their "mean".
+            checkpoint: a file that is written after each epoch, so that training that was stopped
+                or killed can go on. None: there is none.
+            resume: go on from `checkpoint` if it is there: the same weights as without a stop.
+            callbacks: of Keras, such as a progress bar.
+
+        Returns:
+            The forecaster itself.
+
+        Raises:
+            TypeError, ValueError: arguments outside their range, a table that cannot be read, or
+                one that is too short. Nothing has been trained then.
+            KeyboardInterrupt: the user stopped. After the first epoch the forecaster is fitted,
+                with the best weights so far.
+        """
+        spec, preset = self.plan()
+        resolve = functools.partial(
+            Columns.resolve,
+            time_column=time_column,
+            target_columns=target_columns,
+            id_column=id_column,
+            covariate_columns=covariate_columns,
+            date_format=date_format,
+        )
+        panel, columns = _read(data, resolve, unsorted, duplicates)
+        splits = [Split.chronological(one.num_rows, self.fractions) for one in panel.series]
+        starts = panel_window_starts(panel, splits, spec, "training")
+        train_ends = [split.train_end for split in splits]
+        windows = Windows(panel, WindowScaler.fit(panel, spec, train_ends, preset.scaling))
+        validation = self._validation_starts(windows, splits, preset)
+        validation_data = None
+        if validation is not None:
+            validation_data = windows.evaluation_dataset(validation, preset.batch_size)
+        model = self._new_model(preset, panel.num_covariates)
+        progress = TrainingProgress()
+        try:
+            resumable_fit(
+                model,
+                lambda first: windows.training_dataset(starts, preset.batch_size, self.seed, first),
+                validation_data,
+                num_epochs=preset.num_epochs,
+                epoch_steps=preset.epoch_steps,
+                patience=preset.patience,
+                checkpoint=checkpoint,
+                resume=resume,
+                fingerprint=_fingerprint(self.seed, preset, windows, splits),
+                callbacks=callbacks,
+                progress=progress,
+            )
+        finally:
+            if progress.epoch:
+                self.model_ = model
+                self.scaler_ = windows.scaler
+                self.columns_ = columns
+                self.history_ = pd.DataFrame(progress.history)
+                self.borders_ = {
+                    one.name: _Borders.of(one, split)
+                    for one, split in zip(panel.series, splits, strict=True)
+                }
+                self.x_range_ = _x_range(windows, starts)
+                self.report_ = {
+                    "series": {one.name: one.missing_summary() for one in panel.series},
+                    "num_training_windows": len(starts),
+                    "num_validation_windows": 0 if validation is None else len(validation),
+                    "num_weights": int(model.count_params()),
+                    "training_steps": progress.epoch * preset.epoch_steps,
+                    "best_step": progress.best_epoch * preset.epoch_steps,
+                }
+        return self
+
+    @staticmethod
+    def _validation_starts(
+        windows: Windows, splits: Sequence[Split], preset: ForecastPreset
+    ) -> np.ndarray | None:
+        if not any(len(split.rows("validation")) for split in splits):
+            return None
+        starts = panel_window_starts(windows.panel, splits, windows.spec, "validation")
+        if len(starts) > preset.max_validation_windows:
+            places = np.linspace(0, len(starts) - 1, preset.max_validation_windows)
+            starts = starts[places.astype(np.int64)]
+        if not windows.scored(starts).any():
+            warnings.warn(
+                "no target of the validation part has a value: the last weights are kept, and "
+                "training does not stop early",
+                stacklevel=3,
+            )
+            return None
+        return starts
+
+    def _new_model(self, preset: ForecastPreset, num_covariates: int) -> Taylorformer:
+        # Time alone says which points are neighbours: a covariate does not bring far stamps near.
+        neighbour_dims = 1 if num_covariates else None
+        model = Taylorformer(**preset.network, neighbour_dims=neighbour_dims, seed=self.seed)
+        rate: Any = preset.learning_rate
+        if preset.schedule == "cosine":
+            rate = keras.optimizers.schedules.CosineDecay(
+                rate, preset.num_epochs * preset.epoch_steps
+            )
+        optimizer = keras.optimizers.Adam(rate, global_clipnorm=GLOBAL_CLIPNORM)
+        model.compile(optimizer, run_eagerly=self.run_eagerly)
+        return model
+
+    # Forecasts and scores.
+
+    def forecast(
+        self,
+        data: Table,
+        future: pd.DataFrame | None = None,
+        *,
+        horizon: int | None = None,
+        num_samples: int = 100,
+        seed: int = 0,
+        batch_size: int = 32,
+        unsorted: str = "error",
+        duplicates: str = "error",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Forecast:
+        """Forecasts what comes after the last row of every series.
+
+        Args:
+            data: the past, a table with the columns of training. The last `context_length` rows of
+                each series are read, or as many as there are.
+            future: where to predict: a table of the time column, the covariates if there are any,
+                and the ids if there are several series. Its target columns are not read. None: the
+                frequency that pandas infers goes on, or else the median step.
+            horizon: how many rows; another number than in training is allowed. None: all rows of
+                `future`, or those of training.
+            num_samples: S.
+            seed: of the samples.
+            batch_size: series to draw at once; it does not change the samples.
+            unsorted: see `fit`.
+            duplicates: see `fit`.
+            progress: called with the number of series that are done, and of all.
+
+        Returns:
+            The forecast, in the units of the table. It does not depend on which other series are
+            in the table, nor on anything that follows the last row.
+
+        Raises:
+            NotFittedError: before `fit`.
+            TypeError, ValueError: a table that cannot be read, or `future` is missing where the
+                covariates need it, or stamps of it that do not follow.
+        """
+        self._check_fitted()
+        check_integer("num_samples", num_samples, 1)
+        check_integer("batch_size", batch_size, 1)
+        if horizon is not None:
+            check_integer("horizon", horizon, 1)
+        panel = self._panel(data, unsorted, duplicates)
+        futures = self._split_future(future, panel)
+        wanted = self.horizon if horizon is None and future is None else horizon
+        extended = [
+            extend_series(one, num_rows=wanted, future=futures[one.name], columns=self.columns_)
+            for one in panel.series
+        ]
+        scaler = self._scaler_for(panel)
+        lengths = [
+            (min(self.context_length, one.num_rows), longer.num_rows - one.num_rows)
+            for one, longer in zip(panel.series, extended, strict=True)
+        ]
+        num_targets = max(length for _, length in lengths)
+        samples = np.full((num_samples, panel.num_series, num_targets, panel.num_columns), np.nan)
+        outside: list[str] = []
+        done = 0
+        for length in dict.fromkeys(lengths):
+            places = [place for place, own in enumerate(lengths) if own == length]
+            for first in range(0, len(places), batch_size):
+                some = places[first : first + batch_size]
+                windows = Windows([extended[place] for place in some], scaler, WindowSpec(*length))
+                starts = windows.panel.offsets[1:] - windows.spec.length
+                inputs = windows.forecast_inputs(starts)
+                outside += self._outside(windows, inputs, starts)
+                drawn = self.model_.sample(
+                    inputs, num_samples, seed, sequence_keys=windows.sequence_keys(starts)
+                )
+                samples[:, some, : length[1]] = windows.inverse(drawn, starts)
+                done += len(some)
+                if progress is not None:
+                    progress(done, panel.num_series)
+        self._warn_of_range(outside)
+        return Forecast(
+            samples=samples,
+            stamps=tuple(
+                longer.stamps[one.num_rows :]
+                for one, longer in zip(panel.series, extended, strict=True)
+            ),
+            names=panel.names,
+            time_column=self.columns_.time_column,
+            target_columns=self.columns_.target_columns,
+            id_column=self.columns_.id_column,
+            context_stamps=tuple(one.stamps[-self.context_length :] for one in panel.series),
+            context_values=tuple(one.values[-self.context_length :] for one in panel.series),
+        )
+
+    def _scaler_for(self, panel: Panel) -> WindowScaler:
+        if self.columns_.id_column is None and panel.num_series == len(self.scaler_.names) == 1:
+            return self.scaler_
+        new = [name for name in panel.names if name not in self.scaler_.names]
+        if new:
+            warnings.warn(
+                f"series that were not there in training ({_listed(new)}): their scale is measured "
+                "on the rows that are given",
+                stacklevel=3,
+            )
+        return self.scaler_.with_series(panel)
+
+    def _outside(
+        self, windows: Windows, inputs: Mapping[str, np.ndarray], starts: np.ndarray
+    ) -> list[str]:
+        """Names the series whose x leaves what training has seen, with how far."""
+        x = np.concatenate([inputs["x_context"], inputs["x_target"]], axis=1)[..., 0]
+        low, high = self.x_range_
+        found = []
+        for row, name in zip(x, windows.panel.names, strict=True):
+            least, most = float(row.min()), float(row.max())
+            if least < low - _X_TOLERANCE or most > high + _X_TOLERANCE:
+                of = f" in series {name!r}" if name else ""
+                found.append(f"{least:.3g} to {most:.3g}{of}")
+        return found
+
+    def _warn_of_range(self, outside: list[str]) -> None:
+        if outside:
+            low, high = self.x_range_
+            warnings.warn(
+                "the context and the targets reach over more time than any window of training: x, "
+                f"which is -1 to 1 for a usual window and was {low:.3g} to {high:.3g} in training, "
+                f"is {_listed(outside)}. Forecasts there are extrapolations of the network",
+                stacklevel=3,
+            )
+
+    def backtest(
+        self,
+        data: Table,
+        *,
+        part: str = "test",
+        step: int | None = None,
+        num_windows: int | None = None,
+        horizon: int | None = None,
+        num_samples: int = 100,
+        seed: int = 0,
+        batch_size: int = 32,
+        season: Any = None,
+        units: str = "user",
+        context_inside: bool = False,
+        unsorted: str = "error",
+        duplicates: str = "error",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Backtest:
+        """Scores forecasts from many origins in a part of a table, with naive lines beside them.
+
+        The parts are those of training, by time: the test part is whatever follows the validation
+        part, in a longer table too.
+
+        Args:
+            data: the table of training, or a longer one.
+            part: "test", "validation" or "training".
+            step: rows from one window to the next, counted back from the last one. None: the
+                horizon, so that no target is scored twice.
+            num_windows: at most this many for each series, the last ones. None: all.
+            horizon: N_T, None: that of training.
+            num_samples: S. 0: only the teacher-forced scores.
+            seed: of the samples.
+            batch_size: windows to draw at once; it does not change the scores.
+            season: adds the line that repeats the last season; see `naive.seasonal`.
+            units: "user", or "scaled" for the standardised numbers of papers.
+            context_inside: windows have their context in the part too, as in the paper's test sets.
+            unsorted: see `fit`.
+            duplicates: see `fit`.
+            progress: called with the number of windows that are done, and of all.
+
+        Returns:
+            The scores, see `Backtest`.
+
+        Raises:
+            NotFittedError: before `fit`.
+            ValueError: a table that cannot be read, a part that is too short, a series that was
+                not there in training, or nothing to score.
+        """
+        self._check_fitted()
+        check_choice("part", part, PARTS)
+        panel = self._panel(data, unsorted, duplicates)
+        spec = WindowSpec(self.context_length, horizon or self.horizon)
+        windows = Windows(panel, self.scaler_, spec)
+        splits = [self._split(one) for one in panel.series]
+        starts = panel_window_starts(panel, splits, spec, part, context_inside)
+        number = panel.series_of(starts)
+        starts = np.concatenate(
+            [
+                spaced_starts(starts[number == own], step or spec.horizon, num_windows)
+                for own in np.unique(number)
+            ]
+        )
+        return backtest(
+            self.model_,
+            windows,
+            starts,
+            fit_starts=self._starts_for_naive(windows, splits),
+            num_samples=num_samples,
+            seed=seed,
+            batch_size=batch_size,
+            season=season,
+            units=units,
+            progress=progress,
+        )
+
+    @staticmethod
+    def _starts_for_naive(windows: Windows, splits: Sequence[Split]) -> np.ndarray | None:
+        """Gives windows that naive lines may measure their scale on: never those of the test."""
+        for part in ("training", "validation"):
+            try:
+                starts = panel_window_starts(windows.panel, splits, windows.spec, part)
+            except ValueError:
+                continue
+            places = np.linspace(0, len(starts) - 1, min(len(starts), _MOST_NAIVE_WINDOWS))
+            return starts[places.astype(np.int64)]
+        return None
+
+    def _split(self, series: Series) -> Split:
+        borders = self.borders_
+        own = borders.get(series.name)
+        if own is None:
+            (own,) = borders.values()
+        return own.split(series, self.scaler_.time_unit)
+
+    def _panel(self, data: Table, unsorted: str, duplicates: str) -> Panel:
+        panel, _ = _read(data, lambda _: self.columns_, unsorted, duplicates)
+        return panel
+
+    def _split_future(
+        self, future: pd.DataFrame | None, panel: Panel
+    ) -> Mapping[str, pd.DataFrame | None]:
+        """Gives each series its own rows of `future`."""
+        if future is None:
+            return dict.fromkeys(panel.names)
+        if not isinstance(future, pd.DataFrame):
+            raise TypeError(
+                f"`future` must be a pandas DataFrame. Received: {type(future).__name__}"
+            )
+        column = self.columns_.id_column
+        if column is None:
+            return dict.fromkeys(panel.names, future)
+        if column not in future.columns:
+            raise ValueError(
+                f"`future` must have the column {column!r}, as there are several series. "
+                f"Received: {', '.join(map(repr, future.columns))}"
+            )
+        parts: dict[str, pd.DataFrame | None] = {
+            str(name): part for name, part in future.groupby(column, sort=False)
+        }
+        missing = [name for name in panel.names if name not in parts]
+        if missing:
+            raise ValueError(
+                f"`future` must have rows for every series. Received: none for {_listed(missing)}"
+            )
+        return parts
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise NotFittedError("this Forecaster must be fitted, or loaded, before it is used")
+
+    # Files.
+
+    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Writes `forecaster.json` (settings, columns, scaler, history) and `model.keras`.
+
+        Args:
+            folder: made if it is not there.
+            overwrite: replace a forecaster that is there.
+
+        Raises:
+            NotFittedError: before `fit`.
+            FileExistsError: there is one, and `overwrite` is not set.
+        """
+        self._check_fitted()
+        folder = Path(folder)
+        if (folder / _FILE).exists() and not overwrite:
+            raise FileExistsError(
+                f"`folder` must not hold a forecaster yet, unless overwrite=True. "
+                f"Received: {folder}"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        _, preset = self.plan()
+        settings = {**self.get_params(deep=False), "preset": preset.get_config()}
+        settings["fractions"] = list(self.fractions)
+        content = {
+            "format": _FORMAT,
+            "versions": versions(),
+            "settings": settings,
+            "columns": self.columns_.get_config(),
+            "scaler": self.scaler_.get_config(),
+            "borders": {name: list(own) for name, own in self.borders_.items()},
+            "x_range": list(self.x_range_),
+            "report": self.report_,
+            "history": self.history_.to_dict("records"),
+        }
+        text = json.dumps(content, indent=2) + "\n"
+        # The text goes last: a folder without it holds no forecaster, not half of one.
+        (folder / _FILE).unlink(missing_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as unfinished:
+            self.model_.save(Path(unfinished) / _MODEL_FILE)
+            (Path(unfinished) / _FILE).write_text(text, encoding="utf-8")
+            for name in (_MODEL_FILE, _FILE):
+                os.replace(Path(unfinished) / name, folder / name)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> "Forecaster":
+        """Reads what `save` wrote.
+
+        Raises:
+            FileNotFoundError: there is no forecaster in `folder`.
+            ValueError: the file cannot be read, or is of a format that this version does not know.
+        """
+        folder = Path(folder)
+        path = folder / _FILE
+        if not path.exists():
+            raise FileNotFoundError(
+                f"`folder` must hold a forecaster, with a file {_FILE}. Received: {folder}"
+            )
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            made_by = content["versions"]["taylorformer"]
+            known = content["format"] == _FORMAT
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"`folder` must hold a forecaster that `save` wrote. Received: {path} ({error!r})"
+            ) from error
+        if not known:
+            raise ValueError(
+                f"{path} must have the format {_FORMAT}. Received: format {content['format']}, "
+                f"made by taylorformer {made_by}; this is {versions()['taylorformer']}"
+            )
+        settings = dict(content["settings"])
+        settings["preset"] = ForecastPreset.from_config(settings["preset"])
+        settings["fractions"] = tuple(settings["fractions"])
+        forecaster = cls(**settings)
+        forecaster.model_ = keras.saving.load_model(folder / _MODEL_FILE)
+        forecaster.scaler_ = WindowScaler.from_config(content["scaler"])
+        forecaster.columns_ = Columns.from_config(content["columns"])
+        forecaster.history_ = pd.DataFrame(content["history"])
+        forecaster.borders_ = {name: _Borders(*own) for name, own in content["borders"].items()}
+        forecaster.x_range_ = tuple(content["x_range"])
+        forecaster.report_ = content["report"]
+        return forecaster
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{more}"
+
+
+def _read(
+    data: Table, resolve: Callable[[pd.DataFrame], Columns], unsorted: str, duplicates: str
+) -> tuple[Panel, Columns]:
+    if isinstance(data, pd.DataFrame):
+        columns = resolve(data)
+        series = split_table(data, columns, unsorted=unsorted, duplicates=duplicates)
+        return Panel(series), columns
+    if not isinstance(data, Panel | Series | Iterable) or isinstance(data, str | Mapping):
+        raise TypeError(
+            "`data` must be a pandas DataFrame, a Series of this package, or several of them. "
+            f"Received: {type(data).__name__}"
+        )
+    panel = as_panel(data)
+    first = panel.series[0]
+    id_column = "unique_id" if panel.num_series > 1 else None
+    return panel, Columns(
+        first.time_column, first.target_columns, id_column, first.covariate_columns
+    )
+
+
+def _x_range(windows: Windows, starts: np.ndarray) -> tuple[float, float]:
+    """Gives the smallest and the largest x of the windows."""
+    time, scaler = windows.panel.time, windows.scaler
+    origin = time[starts + windows.spec.context_length - 1]
+    ends = [time[starts] - origin, time[starts + windows.spec.length - 1] - origin]
+    low, high = (end.astype(np.float64) / scaler.half_span for end in ends)
+    middle = scaler.x_of_last_context
+    return float(low.min() + middle), float(high.max() + middle)
+
+
+def _fingerprint(
+    seed: int, preset: ForecastPreset, windows: Windows, splits: Sequence[Split]
+) -> str:
+    """Tells trainings apart that would not give the same weights step by step."""
+    config = preset.get_config()
+    for name in ("name", "patience"):
+        del config[name]
+    if preset.schedule == "constant":
+        # More steps are the same training, continued.
+        del config["max_steps"]
+    settings = [seed, config, windows.scaler.get_config()]
+    digest = hashlib.sha256(json.dumps(settings).encode())
+    for one, split in zip(windows.panel.series, splits, strict=True):
+        for array in (one.time, one.values, one.known):
+            digest.update(np.ascontiguousarray(array[: split.validation_end]).tobytes())
+        digest.update(f"{split.train_end} {split.validation_end}".encode())
+    return digest.hexdigest()

@@ -1,0 +1,124 @@
+"""Progress of long work, on a terminal as bars and elsewhere as a line now and then."""
+
+import math
+import time
+from collections.abc import Mapping
+from types import TracebackType
+
+import keras
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+class WorkProgress:
+    """A bar for work that is counted; call it with what is done and the total.
+
+    Use it in a `with` statement. Without a terminal it writes one line at most every ten seconds.
+
+    Args:
+        title: what is being done.
+        console: where to; standard error if it is not said.
+    """
+
+    def __init__(self, title: str, console: Console | None = None) -> None:
+        self._title = title
+        self._console = Console(stderr=True) if console is None else console
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._task: TaskID | None = None
+        self._last_line = time.monotonic()
+
+    def __enter__(self) -> "WorkProgress":
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def __call__(self, done: int, total: int, note: str = "") -> None:
+        """Shows how much is done.
+
+        Args:
+            done: pieces of work.
+            total: all of them.
+            note: shown beside the bar.
+        """
+        if self._task is None:
+            self._task = self._progress.add_task(self._title, total=total, note="")
+        self._progress.update(self._task, completed=done, total=total, note=note)
+        now = time.monotonic()
+        late = now - self._last_line >= _SECONDS_BETWEEN_LINES
+        if not self._console.is_terminal and (late or done == total):
+            self._last_line = now
+            line = f"{self._title}: {done} of {total}. {note}".rstrip()
+            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+class TrainingBar(keras.callbacks.Callback):
+    """Shows training steps, the training score and the best validation score on a bar.
+
+    Args:
+        progress: the bar; its `with` statement is the caller's.
+    """
+
+    def __init__(self, progress: WorkProgress) -> None:
+        super().__init__()
+        self._progress = progress
+        self._epoch = 0
+        self._best = math.inf
+        self._note = ""
+
+    def _show(self, step_in_epoch: int) -> None:
+        steps = self.params["steps"] or 1
+        done = self._epoch * steps + step_in_epoch
+        self._progress(done, self.params["epochs"] * steps, self._note)
+
+    def on_train_begin(self, logs: Mapping[str, float] | None = None) -> None:
+        """Says that the first step takes longer."""
+        self._note = "compiling, which takes some seconds"
+
+    def on_epoch_begin(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
+        """Shows where training is."""
+        self._epoch = epoch
+        self._show(0)
+
+    def on_train_batch_end(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
+        """Shows a step."""
+        if self._note.startswith("compiling"):
+            self._note = ""
+        if batch + 1 < (self.params["steps"] or 1):
+            self._show(batch + 1)
+
+    def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
+        """Shows the scores of the epoch."""
+        logs = logs or {}
+        note = f"nll {logs['nll']:.3f}" if "nll" in logs else ""
+        if "val_nll" in logs:
+            self._best = min(self._best, float(logs["val_nll"]))
+            note += f", validation {logs['val_nll']:.3f}, best {self._best:.3f}"
+        self._note = note
+        self._show(self.params["steps"] or 1)
