@@ -7,10 +7,14 @@ from .model.mha_xy import MHAXY
 from .model.probabilistic_model import ProbabilisticModel
 from .model.released_weights import load_released_weights
 from .model.taylorformer import Taylorformer
+from .training_and_evaluation.forecast import Forecast
+from .training_and_evaluation.forecaster import Forecaster
 
 __all__ = [
     "MHAX",
     "MHAXY",
+    "Forecast",
+    "Forecaster",
     "LocalTaylor",
     "MultiHeadAttention",
     "ProbabilisticModel",

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from taylorformer.forecast_commands import backtest, fit, forecast
+from taylorformer.forecast_commands import backtest, fit, forecast, start_tensorflow
 
 
 class _BadInput(click.ClickException):
@@ -64,11 +64,7 @@ def cli(ctx: click.Context, debug: bool) -> None:
 @click.option("--samples", type=click.IntRange(min=1), default=100, help="Samples of a forecast.")
 def demo(output: Path, seed: int, steps: int, samples: int) -> None:
     """Train a small Taylorformer and forecast with it."""
-    from taylorformer import _registry
-
-    if sys.stderr.isatty():
-        click.echo("Starting TensorFlow, which takes some seconds ...", err=True)
-    _registry.check_backend()
+    start_tensorflow()
     from taylorformer.training_and_evaluation.demo import run_demo
 
     run_demo(output=output, seed=seed, steps=steps, num_samples=samples)

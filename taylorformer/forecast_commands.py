@@ -1,7 +1,11 @@
 """The commands of the command line that forecast a table: fit, forecast, backtest."""
 
+import contextlib
+import json
+import os
 import signal
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -62,8 +66,15 @@ _model_to_read = click.option(
 )
 
 
-def _read(file: str, separator: str, decimal: str, data_dir: Path | None, download: bool) -> Any:
-    """Reads a table, or a named data set as one."""
+def _read(
+    file: str,
+    separator: str,
+    decimal: str,
+    data_dir: Path | None,
+    download: bool,
+    targets: Sequence[Any],
+) -> "pd.DataFrame":
+    """Reads a table, or columns of a named data set as one."""
     from taylorformer.data_wrangler import datasets, table
 
     path = Path(file)
@@ -75,21 +86,36 @@ def _read(file: str, separator: str, decimal: str, data_dir: Path | None, downlo
                 f"Received: {file}",
                 param_hint="FILE",
             )
-        return datasets.load_dataset(file, data_dir, download=download).to_frame()
+        parts = [
+            datasets.load_dataset(file, data_dir, target, download).to_frame()
+            for target in targets or [None]
+        ]
+        return parts[0].assign(**{str(part.columns[-1]): part.iloc[:, -1] for part in parts[1:]})
     return table.read_table(path, separator=separator, decimal=decimal)
+
+
+def _columns_of(model: Path) -> "Columns":
+    """Reads the columns of a model, without TensorFlow, so that a bad table is found at once."""
+    from taylorformer.data_wrangler.table import Columns
+
+    path = model / _MODEL_FILES[0]
+    if not path.exists():
+        raise click.BadParameter(f"{model} holds no trained model.", param_hint="--model")
+    return Columns.from_config(json.loads(path.read_text(encoding="utf-8"))["columns"])
 
 
 def _disorder(sort: bool, duplicates: str) -> dict[str, str]:
     return {"unsorted": "sort" if sort else "error", "duplicates": duplicates}
 
 
-def _start_tensorflow() -> None:
-    import sys
-
+def start_tensorflow() -> None:
+    """Checks the backend, and says what takes so long."""
     from taylorformer import _registry
 
     if sys.stderr.isatty():
         click.echo("Starting TensorFlow, which takes some seconds ...", err=True)
+    # Its notes on starting are not for the users of a command; warnings of Python still show.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     _registry.check_backend()
     _registry.register()
 
@@ -190,7 +216,7 @@ def fit(
         _check_free(model)
     from taylorformer.data_wrangler.table import Columns
 
-    frame = _read(file, separator, decimal, data_dir, download)
+    frame = _read(file, separator, decimal, data_dir, download, targets)
     columns = Columns.resolve(
         frame,
         time_column=time_column,
@@ -202,7 +228,7 @@ def fit(
     if dry_run:
         _show_plan(frame, columns, _disorder(sort, duplicates), context_length, horizon, fractions)
         return
-    _start_tensorflow()
+    start_tensorflow()
     from taylorformer.training_and_evaluation.forecaster import Forecaster
     from taylorformer.training_and_evaluation.progress import TrainingBar, WorkProgress
 
@@ -220,9 +246,8 @@ def fit(
     checkpoint = model / _CHECKPOINT
     if overwrite:
         checkpoint.unlink(missing_ok=True)
-    _stop_on_terminate()
     try:
-        with WorkProgress("Training") as progress:
+        with _stopped_politely(), WorkProgress("Training") as progress:
             forecaster.fit(
                 frame,
                 columns.time_column,
@@ -261,13 +286,18 @@ def _check_free(folder: Path) -> None:
         )
 
 
-def _stop_on_terminate() -> None:
-    """Makes a polite kill stop as Ctrl-C does, with a word on how to go on."""
+@contextlib.contextmanager
+def _stopped_politely() -> Iterator[None]:
+    """Makes a polite kill stop as Ctrl-C does, so that there is a word on how to go on."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, stop)
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show_plan(
@@ -378,11 +408,12 @@ def forecast(
     """
     from taylorformer.data_wrangler.table import read_table
 
-    frame = _read(file, separator, decimal, data_dir, download)
+    targets = _columns_of(model).target_columns
+    frame = _read(file, separator, decimal, data_dir, download, targets)
     places = None
     if future is not None:
         places = read_table(future, separator=separator, decimal=decimal)
-    _start_tensorflow()
+    start_tensorflow()
     from taylorformer.training_and_evaluation.forecaster import Forecaster
     from taylorformer.training_and_evaluation.progress import WorkProgress
 
@@ -398,7 +429,7 @@ def forecast(
             **_disorder(sort, duplicates),
         )
     output.parent.mkdir(parents=True, exist_ok=True)
-    result.to_frame(quantiles).to_csv(output, index=False, float_format="%.6g")
+    result.to_frame(quantiles).to_csv(output, index=False, float_format="%.10g")
     picture = output.with_suffix(".png") if plot is None else plot
     picture.parent.mkdir(parents=True, exist_ok=True)
     title = result.names[0] or Path(file).name.split(".")[0]
@@ -464,8 +495,9 @@ def backtest(
 
     FILE is as for `fit`, with the same columns; it may be longer than the table of training.
     """
-    frame = _read(file, separator, decimal, data_dir, download)
-    _start_tensorflow()
+    targets = _columns_of(model).target_columns
+    frame = _read(file, separator, decimal, data_dir, download, targets)
+    start_tensorflow()
     from taylorformer.training_and_evaluation.forecaster import Forecaster
     from taylorformer.training_and_evaluation.progress import WorkProgress
 
@@ -487,7 +519,11 @@ def backtest(
         f"{result.num_windows} windows of the {part} part, {result.num_scored_points} points, "
         f"{samples} samples, {'units of the table' if units == 'user' else 'standardised'}"
     )
-    click.echo(result.scores.T.to_string(float_format=lambda value: f"{value:.4g}", na_rep=""))
+    click.echo(
+        result.scores.set_index("line").T.to_string(
+            float_format=lambda value: f"{value:.4g}", na_rep=""
+        )
+    )
     if output is not None:
         result.save(output)
         click.echo(f"Wrote {output}.")

@@ -266,6 +266,19 @@ def test_garbage_in_the_future_reaches_no_free_running_score_of_later_steps(netw
     pd.testing.assert_frame_equal(before, after, rtol=1e-6)
 
 
+def test_a_target_with_a_missing_truth_is_drawn_seen_and_not_scored(random_walk, rng):
+    rows = walk(rng)
+    whole = backtest(random_walk, make_windows(make_series(rows)), [70], num_samples=5)
+    rows[77] = np.nan
+    gappy = backtest(random_walk, make_windows(make_series(rows)), [70], num_samples=5)
+    before, after = (values(result, "by_step") for result in (whole, gappy))
+    free = [name for name in before.columns if name.startswith("free_running")]
+    np.testing.assert_array_equal(before[free].iloc[[0, 2, 3]], after[free].iloc[[0, 2, 3]])
+    assert after.iloc[1].isna().all() and gappy.num_scored_points == 3
+    # Teacher-forced, it is not there: the target after it is predicted from the one before it.
+    assert before["teacher_forced_mse"].iloc[2] != after["teacher_forced_mse"].iloc[2]
+
+
 def test_windows_do_not_share_noise_and_the_seed_counts(random_walk, rng):
     windows = make_windows(make_series(walk(rng)))
     one, again, other = (
@@ -419,6 +432,9 @@ def test_bad_arguments(random_walk, rng):
     ):
         with pytest.raises(ValueError, match=message):
             backtest(random_walk, windows, **{"starts": [60], "num_samples": 1, **settings})
+    # Windows whose targets only touch are apart.
+    result = backtest(random_walk, windows, [60], fit_starts=[56, 64], num_samples=0)
+    assert result.scores["teacher_forced_nll"].notna().all()
     with pytest.raises(TypeError, match="`seed` must be an integer"):
         backtest(random_walk, windows, [60], seed=0.5)
 

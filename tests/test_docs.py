@@ -1,11 +1,36 @@
-"""The Python blocks of the README run, one after the other."""
+"""The Python blocks of the README and the examples of docstrings run."""
 
+import doctest
+import importlib
 import re
 from pathlib import Path
 
 import pytest
+from forecasting import TINY
+
+from taylorformer.training_and_evaluation import presets
 
 README = Path(__file__).parents[1] / "README.md"
+FOLDERS = ("data_wrangler", "model", "training_and_evaluation")
+
+
+@pytest.fixture(autouse=True)
+def small_preset(monkeypatch):
+    """Examples train with the default preset; here it is a network that takes no minutes."""
+    monkeypatch.setattr(presets, "PRESETS", {**presets.PRESETS, "compact": TINY})
+
+
+def modules_with_examples():
+    for folder in FOLDERS:
+        for path in sorted((README.parent / folder).glob("*.py")):
+            if ">>> " in path.read_text():
+                yield f"taylorformer.{folder}.{path.stem}"
+
+
+@pytest.mark.parametrize("name", list(modules_with_examples()))
+def test_examples_of_docstrings_run(name):
+    found = doctest.testmod(importlib.import_module(name), raise_on_error=True)
+    assert found.attempted and not found.failed
 
 
 def test_python_blocks_of_the_readme_run(capsys):

@@ -140,10 +140,10 @@ def test_a_forecast_does_not_read_the_y_of_the_future(fitted, table, forecast, g
 def test_a_window_of_the_back_test_is_a_forecast_from_there(fitted, table):
     past, truth = table[:-4], table["y"].to_numpy()[-4:]
     forecast = fitted.forecast(past, table[-4:], num_samples=20, seed=5)
-    scores = fitted.backtest(table, num_windows=1, num_samples=20, seed=5).scores
+    scores = fitted.backtest(table, num_windows=1, num_samples=20, seed=5)
     scored = ~np.isnan(truth)
     error = (forecast.mean[0, :, 0] - truth)[scored]
-    row = scores.loc["taylorformer"]
+    row = scores.scores.set_index("line").loc["taylorformer"]
     assert row["free_running_mse"] == pytest.approx(np.mean(error**2), rel=1e-5)
     low, high = forecast.interval(0.9)
     width = np.mean((high - low)[0, scored, 0])

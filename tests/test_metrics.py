@@ -364,6 +364,9 @@ def test_seasonal_takes_the_nearest_observed_and_nothing_later_than_the_origin()
     # Row 18 reads row 13, and by then row 14 is known; but 12 is as near, and earlier.
     forced = seasonal(windows, [10], 5, teacher_forced=True)
     assert forced[0, :, 0].tolist() == [9, 9, 11, 12, 12, 14]
+    # Without row 12, the nearest to row 13 is row 14, which is later than the origin.
+    values[12] = np.nan
+    assert seasonal(make_windows(values), [10], 5)[0, 4, 0] == 11
     values[:14] = np.nan
     assert np.isnan(seasonal(make_windows(values), [10], 5)).all()
     # A season longer than the series: the first value, however long.
@@ -379,6 +382,15 @@ def test_seasonal_on_uneven_stamps():
         windows = make_windows(np.asarray(time) * 1.0, numbers, WindowSpec(2, 3))
         # Wanted: 20, 25 and 26.
         assert seasonal(windows, [5], 10)[0, :, 0].tolist() == [21, 26, 26]
+
+
+def test_the_slope_of_one_value_does_not_reach_into_the_series_before():
+    values = np.full(12, np.nan)
+    values[0] = 7.0
+    series = [make_series(np.arange(12.0), name="a"), make_series(values, name="b")]
+    windows = Windows(series, WindowScaler.fit(series, WindowSpec(4, 6), 12))
+    for teacher_forced in (False, True):
+        assert np.all(last_difference(windows, [12], teacher_forced=teacher_forced) == 7)
 
 
 @pytest.mark.parametrize("name", LINES)

@@ -332,7 +332,7 @@ def _scored_starts(windows: Windows, starts: Any, name: str) -> np.ndarray:
     if not kept.any():
         raise ValueError(
             f"`{name}` must hold at least one window with a target whose true value is known. "
-            f"Received: {len(kept)} windows without any"
+            f"Received: {kept.size} windows without any"
         )
     return np.asarray(starts)[kept]
 

@@ -31,6 +31,13 @@ _TITLES = {
     "last_difference": "go on with the last slope",
     "seasonal": "same week last year",
 }
+_PRESET = dataclasses.replace(
+    PRESETS["compact"],
+    name="demo",
+    steps_per_epoch=30,
+    patience=None,
+    max_validation_windows=50,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,14 +54,7 @@ class DemoSettings:
 
     context_length: int = 104
     horizon: int = 52
-    preset: ForecastPreset = dataclasses.replace(
-        PRESETS["compact"],
-        name="demo",
-        max_steps=600,
-        steps_per_epoch=30,
-        patience=None,
-        max_validation_windows=50,
-    )
+    preset: ForecastPreset = _PRESET
     num_test_windows: int = 8
     season: str = "365.25 days"
 
@@ -161,7 +161,7 @@ def _listed(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Makes a table ready for JSON, which has no NaN."""
     return [
         {str(name): None if _is_nan(value) else value for name, value in row.items()}
-        for row in table.reset_index().to_dict("records")
+        for row in table.to_dict("records")
     ]
 
 
@@ -188,7 +188,7 @@ def _show(
     table.add_column("", no_wrap=True)
     for heading in ("CRPS", "MAE", "RMSE", "in 50 % band", "in 90 % band"):
         table.add_column(heading, justify="right")
-    rows: Mapping[Any, Any] = scores.scores.to_dict("index")
+    rows: Mapping[Any, Any] = scores.scores.set_index("line").to_dict("index")
     for name, shown in _TITLES.items():
         row = rows[name]
         cells = [

@@ -475,7 +475,7 @@ class Forecaster(BaseEstimator):
             self.model_,
             windows,
             starts,
-            fit_starts=self._starts_for_naive(windows, splits),
+            fit_starts=self._starts_for_naive(windows, splits, part),
             num_samples=num_samples,
             seed=seed,
             batch_size=batch_size,
@@ -485,15 +485,21 @@ class Forecaster(BaseEstimator):
         )
 
     @staticmethod
-    def _starts_for_naive(windows: Windows, splits: Sequence[Split]) -> np.ndarray | None:
-        """Gives windows that naive lines may measure their scale on: never those of the test."""
+    def _starts_for_naive(
+        windows: Windows, splits: Sequence[Split], scored_part: str
+    ) -> np.ndarray | None:
+        """Gives windows to measure the scale of naive lines on: not scored ones, nor the test."""
         for part in ("training", "validation"):
+            if part == scored_part:
+                continue
             try:
                 starts = panel_window_starts(windows.panel, splits, windows.spec, part)
             except ValueError:
                 continue
             places = np.linspace(0, len(starts) - 1, min(len(starts), _MOST_NAIVE_WINDOWS))
-            return starts[places.astype(np.int64)]
+            starts = starts[places.astype(np.int64)]
+            if windows.scored(starts).any():
+                return starts
         return None
 
     def _split(self, series: Series) -> Split:
