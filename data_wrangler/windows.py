@@ -407,11 +407,11 @@ class WindowScaler:
             config["scaling"],
             float(config["half_span"]),
             tuple(config["names"]),
-            *(
-                np.asarray(config[name], np.float64)
-                for name in ("center", "spread", "covariate_center", "covariate_spread")
-            ),
-            time_unit=config["time_unit"],
+            np.asarray(config["center"], np.float64),
+            np.asarray(config["spread"], np.float64),
+            np.asarray(config["covariate_center"], np.float64),
+            np.asarray(config["covariate_spread"], np.float64),
+            config["time_unit"],
         )
 
 

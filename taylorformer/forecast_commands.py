@@ -104,7 +104,7 @@ def _columns_of(model: Path) -> "Columns":
     return Columns.from_config(json.loads(path.read_text(encoding="utf-8"))["columns"])
 
 
-def _disorder(sort: bool, duplicates: str) -> dict[str, str]:
+def _disorder(sort: bool, duplicates: str) -> dict[str, Any]:
     return {"unsorted": "sort" if sort else "error", "duplicates": duplicates}
 
 
@@ -303,7 +303,7 @@ def _stopped_politely() -> Iterator[None]:
 def _show_plan(
     frame: "pd.DataFrame",
     columns: "Columns",
-    disorder: dict[str, str],
+    disorder: dict[str, Any],
     context_length: int,
     horizon: int,
     fractions: Sequence[float],

@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,7 +40,7 @@ from taylorformer.training_and_evaluation.forecast import Forecast
 from taylorformer.training_and_evaluation.presets import ForecastPreset, find_preset
 from taylorformer.training_and_evaluation.resumable_fit import TrainingProgress, resumable_fit
 
-Table = pd.DataFrame | Series | Panel | Iterable[Series]
+Table = pd.DataFrame | Series | Panel | Sequence[Series]
 
 _FORMAT = 1
 _FILE = "forecaster.json"
@@ -532,7 +532,7 @@ class Forecaster(BaseEstimator):
                 f"Received: {', '.join(map(repr, future.columns))}"
             )
         parts: dict[str, pd.DataFrame | None] = {
-            str(name): part for name, part in future.groupby(column, sort=False)
+            str(name[0]): part for name, part in future.groupby([column], sort=False)
         }
         missing = [name for name in panel.names if name not in parts]
         if missing:
@@ -642,11 +642,13 @@ def _read(
         columns = resolve(data)
         series = split_table(data, columns, unsorted=unsorted, duplicates=duplicates)
         return Panel(series), columns
-    if not isinstance(data, Panel | Series | Iterable) or isinstance(data, str | Mapping):
-        raise TypeError(
-            "`data` must be a pandas DataFrame, a Series of this package, or several of them. "
-            f"Received: {type(data).__name__}"
-        )
+    if not isinstance(data, Panel | Series):
+        for one in data if isinstance(data, list | tuple) else (data,):
+            if not isinstance(one, Series):
+                raise TypeError(
+                    "`data` must be a pandas DataFrame, or a Series of this package or a list of "
+                    f"them. Received: {type(one).__module__}.{type(one).__qualname__}"
+                )
     panel = as_panel(data)
     first = panel.series[0]
     id_column = "unique_id" if panel.num_series > 1 else None

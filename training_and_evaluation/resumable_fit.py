@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -129,7 +130,7 @@ class _Keeper(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         logs = logs or {}
         progress = self._progress
-        scores = {"step": (epoch + 1) * self._epoch_steps}
+        scores: dict[str, float] = {"step": (epoch + 1) * self._epoch_steps}
         for ours, theirs in (("teacher_forced_nll", "nll"), ("teacher_forced_mse",) * 2):
             scores[ours] = float(logs[theirs])
             if f"val_{theirs}" in logs:
@@ -166,7 +167,7 @@ def _state(model: ProbabilisticModel) -> dict[str, keras.Variable]:
 def _save(
     path: Path, model: ProbabilisticModel, progress: TrainingProgress, fingerprint: str
 ) -> None:
-    arrays = {name: value.numpy() for name, value in _state(model).items()}
+    arrays: dict[str, Any] = {name: value.numpy() for name, value in _state(model).items()}
     for place, weight in enumerate(progress.best_weights or []):
         arrays[f"best_{place}"] = weight
     meta = {
@@ -182,7 +183,8 @@ def _save(
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
     try:
         with unfinished.open("wb") as file:
-            np.savez(file, **arrays, **{_META: np.array(json.dumps(meta))})
+            arrays[_META] = np.array(json.dumps(meta))
+            np.savez(file, **arrays)
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, path)
