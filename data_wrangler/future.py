@@ -1,7 +1,8 @@
 """Where to predict: the stamps after the last row of a series."""
 
 import dataclasses
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pandas as pd
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.series import (
     NANOSECONDS,
+    ColumnError,
     Series,
     check_columns,
     exact_time,
@@ -16,24 +18,26 @@ from taylorformer.data_wrangler.series import (
     read_covariates,
     read_stamps,
 )
-from taylorformer.data_wrangler.table import Columns, infer_offset, median_step
+from taylorformer.data_wrangler.table import Columns, infer_offset, median_step, read_ids
 
 _DAY_NANOSECONDS = 86_400 * 10**9
 # A frequency that pandas infers is held against this many stamps at the end.
 _ROWS_TO_VERIFY = 1000
+# So many names are listed in a message.
+_MOST_NAMES = 5
 
 
 def continue_stamps(series: Series, num_rows: int) -> pd.Index:
     """Gives the stamps that follow a series.
 
-    Periods go on by their frequency. Dates go on by the frequency that pandas infers from all of
-    them; else by the first of these rules of the calendar that all of them keep: the same number
-    of whole months, on the same day of the month (its last day where it is too short) or always on
-    the last; weekdays, with a weekend among them; whole days. All of them keep the time of day, and
-    go by the clock on the wall where there is a time zone. Rows may be missing, such as a month or
-    a holiday: the step is the median one. Everything else goes on by the median step, too, of
-    elapsed time: for dates and integers the lower median, which is a step of the series, without
-    rounding.
+    Periods go on by the lower median of the steps between them, such as three months; a single one
+    by its frequency. Dates go on by the frequency that pandas infers from all of them; else by the
+    first of these rules of the calendar that all of them keep: the same number of whole months, on
+    the same day of the month (its last day where it is too short) or always on the last; weekdays,
+    with a weekend among them; whole days. All of them keep the time of day, and go by the clock on
+    the wall where there is a time zone. Rows may be missing, such as a month or a holiday: the step
+    is the median one. Everything else goes on by the median step, too, of elapsed time: for dates
+    and integers the lower median, which is a step of the series, without rounding.
 
     Example:
         >>> import pandas as pd
@@ -82,7 +86,10 @@ def _not_after(series: Series, time: np.ndarray) -> np.ndarray:
 def _continue_calendar(stamps: pd.Index, num_rows: int) -> pd.Index | None:
     """Continues by the calendar, or gives None where no rule of it is kept."""
     if isinstance(stamps, pd.PeriodIndex):
-        return pd.period_range(stamps[-1], periods=num_rows + 1, freq=stamps.freq)[1:]
+        every, dtype = stamps.asi8, cast(pd.PeriodDtype, stamps.dtype)
+        step = median_step(np.diff(every)) if len(every) > 1 else dtype.freq.n
+        ahead = every[-1] + step * np.arange(1, num_rows + 1)
+        return pd.PeriodIndex(pd.arrays.PeriodArray(ahead, dtype=dtype))
     if not isinstance(stamps, pd.DatetimeIndex) or len(stamps) < 2:
         return None
     # The clock on the wall.
@@ -185,11 +192,94 @@ def _continue_steps(series: Series, num_rows: int) -> pd.Index:
     return utc if stamps.tz is None else utc.tz_localize("UTC").tz_convert(stamps.tz)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class FutureRows:
+    """The T rows of one series in a table of the future; made by `split_future`.
+
+    Attributes:
+        frame: the rows.
+        numbers: `[T]` int64, which rows of the whole table these are, counted from 1, for messages.
+        label: what an error adds to name the id, "" without a column of ids.
+    """
+
+    frame: pd.DataFrame
+    numbers: np.ndarray
+    label: str = ""
+
+    @classmethod
+    def whole(cls, future: pd.DataFrame) -> "FutureRows":
+        """Takes all rows of a table.
+
+        Raises:
+            TypeError: `future` is no DataFrame.
+        """
+        if not isinstance(future, pd.DataFrame):
+            raise TypeError(
+                f"`future` must be a pandas DataFrame. Received: {type(future).__name__}"
+            )
+        return cls(flatten_index(future), np.arange(1, len(future) + 1))
+
+    def take(self, rows: Any, label: str) -> "FutureRows":
+        """Gives some of the rows, chosen by their places or by a slice."""
+        return FutureRows(self.frame.iloc[rows], self.numbers[rows], label)
+
+
+def split_future(
+    future: pd.DataFrame, columns: Columns, names: Sequence[str]
+) -> Mapping[str, FutureRows]:
+    """Gives each series its own rows of a table of the future.
+
+    Args:
+        future: one row a stamp and an id, the ids in any order; see `extend_series` for its
+            columns. Rows of other ids than those of `names` are left out.
+        columns: which columns play which part; only `id_column` is read here.
+        names: of the series, as `split_table` gives them.
+
+    Returns:
+        For each of `names` what `extend_series` takes as `future`. Without a column of ids that is
+        the whole table for each.
+
+    Raises:
+        TypeError: `future` is no DataFrame.
+        ValueError: no column of ids, no rows, empty ids, two that are the same as text, or a
+            series without rows.
+    """
+    whole = FutureRows.whole(future)
+    column = columns.id_column
+    if column is None:
+        return dict.fromkeys(names, whole)
+    if column not in whole.frame.columns:
+        raise ValueError(
+            f"`future` must have the column {column!r}, which tells the series apart. "
+            f"Received: {', '.join(map(repr, whole.frame.columns)) or 'no columns'}"
+        )
+    check_columns(whole.frame, "future", id_column=column)
+    try:
+        ids = read_ids(whole.frame[column], column)
+    except ColumnError as error:
+        raise ValueError(error.describe("future")) from error
+    there = set(ids.names)
+    missing = [name for name in names if name not in there]
+    if missing:
+        more = len(missing) - _MOST_NAMES
+        raise ValueError(
+            "`future` must have rows for every series. "
+            f"Received: none for {', '.join(missing[:_MOST_NAMES])}"
+            f"{f' and {more} more' if more > 0 else ''}"
+        )
+    order, parts = ids.group()
+    whole = whole.take(order, "")
+    groups = {
+        name: (part, label) for name, part, label in zip(ids.names, parts, ids.labels, strict=True)
+    }
+    return {name: whole.take(*groups[name]) for name in names}
+
+
 def extend_series(
     series: Series,
     *,
     num_rows: int | None = None,
-    future: pd.DataFrame | None = None,
+    future: pd.DataFrame | FutureRows | None = None,
     columns: Columns | None = None,
 ) -> Series:
     """Puts rows to predict after a series.
@@ -201,7 +291,7 @@ def extend_series(
         future: a table of the rows to add, with the column of time and those of the covariates.
             Other columns are not read, not even those of the targets. Dates may have another
             resolution or another time zone than the series, if they can be told exactly in its own.
-            Compulsory where the series has covariates.
+            Compulsory where the series has covariates. Or what `split_future` gives.
         columns: which columns of `future` play which part, and how its dates are spelled.
             None: as in the series.
 
@@ -213,7 +303,8 @@ def extend_series(
         ValueError: neither `num_rows` nor `future`; covariates and no `future`; a `future` with
             fewer rows than `num_rows`, with stamps of another kind than those of the series, or
             not strictly increasing, or not after its last row; or as `continue_stamps` says. The
-            message names the row of `future`.
+            message names the row of `future`, as the user gave it, and the id of what
+            `split_future` gives.
     """
     if future is None:
         if num_rows is None:
@@ -241,72 +332,72 @@ def extend_series(
 
 
 def _read_future(
-    series: Series, future: pd.DataFrame, num_rows: int | None, columns: Columns | None
+    series: Series,
+    future: pd.DataFrame | FutureRows,
+    num_rows: int | None,
+    columns: Columns | None,
 ) -> tuple[pd.Index, np.ndarray]:
-    if not isinstance(future, pd.DataFrame):
-        raise TypeError(f"`future` must be a pandas DataFrame. Received: {type(future).__name__}")
-    if columns is None:
-        columns = Columns(
-            series.time_column,
-            series.target_columns,
-            covariate_columns=series.covariate_columns,
-        )
-    if len(columns.covariate_columns) != len(series.covariate_columns):
+    rows = future if isinstance(future, FutureRows) else FutureRows.whole(future)
+    name, known, date_format = series.time_column, series.covariate_columns, None
+    if columns is not None:
+        name, known = columns.time_column, columns.covariate_columns
+        date_format = columns.date_format
+    if len(known) != len(series.covariate_columns):
         raise ValueError(
             f"`columns` must name D_c = {len(series.covariate_columns)} covariates, as the series. "
-            f"Received: {len(columns.covariate_columns)}"
+            f"Received: {len(known)}"
         )
-    future = flatten_index(future)
-    name = columns.time_column
-    check_columns(future, time_column=name, covariate_columns=columns.covariate_columns)
+    check_columns(rows.frame, "future", time_column=name, covariate_columns=known)
     if num_rows is not None:
         num_rows = check_integer("num_rows", num_rows, 1)
-        if len(future) < num_rows:
+        if len(rows.frame) < num_rows:
             raise ValueError(
-                f"`future` must have at least num_rows = {num_rows} rows. Received: {len(future)}"
+                f"`future` must have at least num_rows = {num_rows} rows. "
+                f"Received: {len(rows.frame)}{rows.label}"
             )
-        future = future.iloc[:num_rows]
-    stamps = _as_stamps_of(series, read_stamps(future[name], name, columns.date_format), name)
+        rows = rows.take(slice(num_rows), rows.label)
+    try:
+        stamps = read_stamps(rows.frame[name], name, date_format)
+        stamps = _as_stamps_of(series, stamps, name)
+        _check_after(series, stamps, name, rows.numbers)
+        return stamps.rename(series.stamps.name), read_covariates(rows.frame, known)
+    except ColumnError as error:
+        # Not from the error: that one counts the rows of the part.
+        raise ValueError(error.describe("future", rows.numbers, rows.label)) from None
+
+
+def _check_after(series: Series, stamps: pd.Index, name: Hashable, numbers: np.ndarray) -> None:
     time, _ = exact_time(stamps)
     wrong = _not_after(series, time)
     if wrong.any():
         row = int(wrong.argmax())
-        before = f"row {row}, {stamps[row - 1]}" if row else f"the series, {series.stamps[-1]}"
-        raise _bad_future(name, f"be after the last row of {before}", row, stamps[row])
-    return stamps.rename(series.stamps.name), read_covariates(future, columns.covariate_columns)
+        before = f"the last row of the series, {series.stamps[-1]}"
+        if row:
+            before = f"the stamp of row {numbers[row - 1]}, {stamps[row - 1]}"
+        raise ColumnError(name, f"be after {before}", str(stamps[row]), row)
 
 
-def _bad_future(name: Any, wish: str, row: int, value: Any) -> ValueError:
-    return ValueError(
-        f"Column `{name}` of `future` must {wish}. Received: {value} in row {row + 1}"
-    )
-
-
-def _as_stamps_of(series: Series, stamps: pd.Index, name: Any) -> pd.Index:
+def _as_stamps_of(series: Series, stamps: pd.Index, name: Hashable) -> pd.Index:
     """Turns the stamps of a future into the dtype of those of the series, exactly."""
     wanted = series.stamps
     if stamps.dtype == wanted.dtype:
         return stamps
     kind, other = _kind(wanted), _kind(stamps)
     if kind != other:
-        raise ValueError(
-            f"Column `{name}` of `future` must hold {kind}, as the series does. "
-            f"Received: {other}, such as {stamps[0]}"
-        )
+        wish = f"hold {kind}, as the series does"
+        raise ColumnError(name, wish, f"{other}, such as {stamps[0]}")
     try:
         if isinstance(stamps, pd.PeriodIndex):
             stamps = stamps.to_timestamp()
         converted, back = _convert(stamps, wanted)
     except (OverflowError, pd.errors.OutOfBoundsDatetime) as error:
-        raise ValueError(
-            f"Column `{name}` of `future` must hold times in the range of {wanted.dtype}, as the "
-            f"series has them. Received: {stamps.min()} to {stamps.max()}"
-        ) from error
+        wish = f"hold times in the range of {wanted.dtype}, as the series has them"
+        raise ColumnError(name, wish, f"{stamps.min()} to {stamps.max()}") from error
     wrong = np.asarray(back != stamps)
     if wrong.any():
         row = int(wrong.argmax())
         wish = f"hold times that {wanted.dtype} can tell exactly, as the series has them"
-        raise _bad_future(name, wish, row, stamps[row])
+        raise ColumnError(name, wish, str(stamps[row]), row)
     return converted
 
 

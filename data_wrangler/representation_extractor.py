@@ -1,6 +1,6 @@
 """RepresentationExtractor: the features W of the paper (section "LocalTaylor")."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -20,6 +20,11 @@ from taylorformer.data_wrangler.neighbours import (
     shuffled_order,
 )
 from taylorformer.data_wrangler.positional_encoding import PositionalEncoding
+
+
+def _rows_first(values: tf.Tensor) -> tf.Tensor:
+    """Lays `[B, N, ..]` out as `[N, B, ..]`."""
+    return tf.transpose(values, [1, 0, *range(2, len(values.shape))])
 
 
 def _flatten_derivative(derivative: tf.Tensor) -> tf.Tensor:
@@ -141,6 +146,7 @@ class RepresentationExtractor(keras.layers.Layer):
                 f"taylor_order={self.taylor_order}, dimensions {dims}"
             )
         self._dims = dims
+        self._y_dims = y_dims
         self._num_neighbours = num_neighbours
         self.positional_encoding.build((None, None, x_dims))
         if self.feature_order >= 1:
@@ -167,6 +173,12 @@ class RepresentationExtractor(keras.layers.Layer):
             - `taylor_terms` `[B, N_T, D_y]`: the explicit Taylor terms of the targets up to order
               p about n(i), from derivatives before normalisation. 0 for p = None.
         """
+        return self._features_and_neighbourhood(inputs, training)[0]
+
+    def _features_and_neighbourhood(
+        self, inputs: Mapping[str, tf.Tensor], training: bool
+    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+        """Gives what `call` gives, and what is known about neighbours (nothing for q = 0)."""
         batch = prepare_batch(inputs)
         num_context = tf.shape(batch["x_context"])[1]
         target_seen = batch["target_mask"]
@@ -186,6 +198,7 @@ class RepresentationExtractor(keras.layers.Layer):
         x_fe, y_fe = [self.positional_encoding(x)], [y]
         y_seen: list[tf.Tensor] = []
         terms = tf.zeros_like(batch["y_target"])
+        near: dict[str, tf.Tensor] = {}
         if self.feature_order >= 1 or self.taylor_order is not None:
             near = self._neighbourhood(batch, x, y, observed, target_seen, training)
             terms = self._taylor_terms(near, num_context)
@@ -199,7 +212,7 @@ class RepresentationExtractor(keras.layers.Layer):
         features["y_fe"] = tf.concat(y_fe, axis=-1)
         features["y_seen"] = tf.concat(y_seen, axis=-1) if y_seen else y[..., :0]
         features["taylor_terms"] = terms
-        return features
+        return features, near
 
     def _orders(
         self, batch: Mapping[str, tf.Tensor], training: bool
@@ -233,38 +246,178 @@ class RepresentationExtractor(keras.layers.Layer):
         nearest, has_nearest = points[..., 0], seen[..., :1]
 
         def of_nearest(values: tf.Tensor) -> tf.Tensor:
-            gathered = tf.gather(values, nearest, batch_dims=1)
-            mask = has_nearest if len(values.shape) == 3 else has_nearest[..., tf.newaxis]
-            return tf.where(mask, gathered, tf.zeros_like(gathered))
+            return tf.where(has_nearest, tf.gather(values, nearest, batch_dims=1), 0.0)
 
-        near = {"x_n": of_nearest(x), "y_n": of_nearest(y)}
+        near = {"points": points, "seen": seen, "has_n": has_nearest, "observed": observed}
+        near["x_n"], near["y_n"] = of_nearest(x), of_nearest(y)
         near["dx"] = tf.where(has_nearest, x - near["x_n"], 0.0)
-        near["dy"] = tf.where(has_nearest, y - near["y_n"], 0.0)
-        near["has_n"] = has_nearest
         near["x_nn"], near["dx_n"] = of_nearest(near["x_n"]), of_nearest(near["dx"])
         if self._needs_derivative:
-            delta_x, delta_y = (
-                values[:, :, tf.newaxis] - tf.gather(values, points, batch_dims=1)
-                for values in (x[..., : self._dims], y)
-            )
-            derivative, flag = self._estimate_derivative(delta_x, delta_y, seen)
-            flag &= observed[..., tf.newaxis]
-            near["d"] = derivative
-            near["d_flag"] = flag
-            near["d_n"] = of_nearest(derivative)
-            near["d_n_flag"] = of_nearest(tf.cast(flag, tf.float32)) > 0
+            x_of_points = tf.gather(x[..., : self._dims], points, batch_dims=1)
+            near["delta_x"] = x[:, :, tf.newaxis, : self._dims] - x_of_points
+        self._add_own(near, y, tf.gather(y, points, batch_dims=1))
+        if self._needs_derivative:
+            self._add_of_nearest(near, self._state(near, y), of_nearest)
         if self._needs_second_derivative:
-            flag = near["d_flag"] & near["d_n_flag"]
-            difference = tf.where(flag, (near["d"] - near["d_n"])[..., 0], 0.0)
-            second, second_flag = ratio(difference, near["dx"][..., :1], flag, self.max_derivative)
-            for name, values, its_flag in (
-                ("dd", difference, flag),
-                ("d2", second, second_flag),
-            ):
-                near[name], near[f"{name}_flag"] = values, its_flag
-                near[f"{name}_n"] = of_nearest(values)
-                near[f"{name}_n_flag"] = of_nearest(tf.cast(its_flag, tf.float32)) > 0
+            self._add_own_second(near)
+            self._add_of_nearest(near, self._state(near, y), of_nearest)
         return near
+
+    # One target row at a time, for the sampler: B sequences with S samples each. The samples of a
+    # sequence stand where its points stand elsewhere, `[B, S, F]`.
+
+    def before_sampling(
+        self, inputs: Mapping[str, tf.Tensor]
+    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor], tf.Tensor]:
+        """Makes everything that reads x and y_context only.
+
+        Args:
+            inputs: a prepared batch, targets in the order in which they will be drawn.
+
+        Returns:
+            The features (`y_fe`, `y_seen` and `taylor_terms` are right in context rows only), what
+            is known about the neighbours of target rows (each with the rows first, `[N_T, B, ..]`),
+            and the state of the context points `[N_C, B, C]`, see `sample_row`.
+        """
+        num_context = tf.shape(inputs["x_context"])[1]
+        shape = tf.concat([tf.shape(inputs["x_target"])[:2], [self._y_dims]], axis=0)
+        features, near = self._features_and_neighbourhood(
+            {**inputs, "y_target": tf.zeros(shape)}, training=False
+        )
+        state = self._state(near, features["y"])[:, :num_context]
+        names = ("points", "seen", "has_n", "observed", "x_n", "dx", "x_nn", "dx_n", "delta_x")
+        rows = {name: _rows_first(near[name][:, num_context:]) for name in names if name in near}
+        return features, rows, _rows_first(state)
+
+    def sample_row(
+        self, rows: Mapping[str, tf.Tensor], i: tf.Tensor, state: tf.Tensor
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]:
+        """Makes what target i may know before its y is drawn.
+
+        Args:
+            rows: what `before_sampling` gave.
+            i: the number of the target.
+            state: `[N, B, S, C]`, for context and earlier targets what others may want to know of
+                a point: y, D, dD, D2 and flags.
+
+        Returns:
+            What is known about its neighbours, for `sampled_row`; `y_seen` `[B, S, F_s]` and
+            `taylor_terms` `[B, S, D_y]`.
+        """
+        if not rows:
+            y = state[0, ..., : self._y_dims]
+            return {}, y[..., :0], tf.zeros_like(y)
+        num_samples = tf.shape(state)[2]
+        near: dict[str, tf.Tensor] = {}
+        for name, values in rows.items():
+            row = values[i]
+            if name != "points":
+                repeats = [1, num_samples, *[1] * (len(row.shape) - 1)]
+                row = tf.tile(row[:, tf.newaxis], repeats)
+            near[name] = row
+        points = near.pop("points")
+        sequences = tf.range(tf.shape(points)[0])[:, tf.newaxis]
+        places = tf.stack([points, tf.broadcast_to(sequences, tf.shape(points))], axis=-1)
+        found = tf.transpose(tf.gather_nd(state, places), [0, 2, 1, 3])
+        near["y_of_points"] = found[..., : self._y_dims]
+        near["y_n"] = found[:, :, 0, : self._y_dims]
+        self._add_of_nearest(
+            near, found[:, :, 0], lambda values: tf.where(near["has_n"], values, 0.0)
+        )
+        # What needs its own y is not known yet.
+        before = {**near, "dy": tf.zeros_like(near["y_n"])}
+        for name in ("d", "dd", "d2"):
+            if f"{name}_n" in near:
+                before[name] = tf.zeros_like(near[f"{name}_n"])
+                before[f"{name}_flag"] = tf.zeros_like(near[f"{name}_n_flag"])
+        y_seen = near["y_n"][..., :0]
+        if self.feature_order >= 1:
+            is_context = tf.zeros_like(near["has_n"])
+            y_seen = tf.concat(self._features(before, is_context, False)[2], axis=-1)
+        return near, y_seen, self._taylor_terms(before, tf.constant(0))
+
+    def sampled_row(
+        self, near: Mapping[str, tf.Tensor], y: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Makes what the others may know of a target once its y is drawn.
+
+        Args:
+            near: what `sample_row` gave.
+            y: `[B, S, D_y]`.
+
+        Returns:
+            `y_fe` `[B, S, F_y]` and the state `[B, S, C]`.
+        """
+        if not near:
+            return y, y
+        near = dict(near)
+        self._add_own(near, y, near["y_of_points"])
+        if self._needs_second_derivative:
+            self._add_own_second(near)
+        y_fe = [y]
+        if self.feature_order >= 1:
+            y_fe += self._features(near, tf.zeros_like(near["has_n"]), False)[1]
+        return tf.concat(y_fe, axis=-1), self._state(near, y)
+
+    def _add_own(self, near: dict[str, tf.Tensor], y: tf.Tensor, y_of_points: tf.Tensor) -> None:
+        """Adds dY, D and its flag: what needs the y of a point itself.
+
+        Args:
+            near: what is known about the neighbours of each point.
+            y: `[B, N, D_y]`.
+            y_of_points: `[B, N, K, D_y]`, the y of its K neighbours.
+        """
+        near["dy"] = tf.where(near["has_n"], y - near["y_n"], 0.0)
+        if self._needs_derivative:
+            delta_y = y[:, :, tf.newaxis] - y_of_points
+            near["d"], flag = self._estimate_derivative(near["delta_x"], delta_y, near["seen"])
+            near["d_flag"] = flag & near["observed"][..., tf.newaxis]
+
+    def _add_own_second(self, near: dict[str, tf.Tensor]) -> None:
+        """Adds dD and D2 with their flags, from D and D^n."""
+        flag = near["d_flag"] & near["d_n_flag"]
+        difference = tf.where(flag, (near["d"] - near["d_n"])[..., 0], 0.0)
+        near["dd"], near["dd_flag"] = difference, flag
+        near["d2"], near["d2_flag"] = ratio(
+            difference, near["dx"][..., :1], flag, self.max_derivative
+        )
+
+    def _state(self, near: Mapping[str, tf.Tensor], y: tf.Tensor) -> tf.Tensor:
+        """Lays out what others may want to know of each point: y, D, dD, D2 with flags.
+
+        Returns:
+            `[B, N, C]`; what has not been made yet is left out.
+        """
+        parts = [y]
+        if "d" in near:
+            parts += [_flatten_derivative(near["d"]), tf.cast(near["d_flag"], tf.float32)]
+        for name in ("dd", "d2"):
+            if name in near:
+                parts += [near[name], tf.cast(near[f"{name}_flag"], tf.float32)]
+        return tf.concat(parts, axis=-1)
+
+    def _add_of_nearest(
+        self,
+        near: dict[str, tf.Tensor],
+        state: tf.Tensor,
+        of_nearest: Callable[[tf.Tensor], tf.Tensor],
+    ) -> None:
+        """Adds Y^n, D^n, dD^n and D2^n with flags, gathered from the state of the neighbours."""
+        found = of_nearest(state)
+        y_dims = near["y_n"].shape[-1]
+        sizes = {"y": y_dims, "d": y_dims * self._dims, "dd": y_dims, "d2": y_dims}
+        start = 0
+        for name, size in sizes.items():
+            if start >= state.shape[-1]:
+                break
+            near[f"{name}_n"] = found[..., start : start + size]
+            start += size
+            if name != "y":
+                near[f"{name}_n_flag"] = found[..., start : start + 1] > 0
+                start += 1
+        if "d_n" in near:
+            shape = tf.shape(near["d_n"])
+            near["d_n"] = tf.reshape(near["d_n"], [shape[0], shape[1], y_dims, self._dims])
 
     def _estimate_derivative(
         self, delta_x: tf.Tensor, delta_y: tf.Tensor, seen: tf.Tensor

@@ -1,10 +1,15 @@
 """A table of a time series, checked once, with time kept exact in 64 bits."""
 
 import dataclasses
+import datetime
 import functools
+import gzip
 import importlib.resources
+import lzma
 import os
+import tarfile
 import warnings
+import zipfile
 import zlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from os import PathLike
@@ -21,6 +26,17 @@ DUPLICATES = ("error", "first", "last", "mean")
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _ISO_8601 = "ISO8601"
 _PARQUET = (".parquet", ".pq")
+# What unpacking raises; that of bzip2 is an OSError like any other, but without a number.
+_BAD_ARCHIVES = (
+    gzip.BadGzipFile,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+)
+# Stands before the cells of text while pandas reads them, so that none looks like a missing one.
+_MARK = "="
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -198,22 +214,25 @@ class Series:
         """Gives a length of time in the units of `time`.
 
         Args:
-            span: for dates a Timedelta or what makes one, such as `"365.25 days"`; for other
+            span: for dates a Timedelta, or text with a unit such as `"365.25 days"`; for other
                 times a number.
 
         Returns:
             A positive number.
 
         Raises:
-            ValueError: `span` is not positive, or no length of time.
+            ValueError: `span` is not positive, or no length of time. A plain number is none for
+                dates, as it has no unit.
         """
         try:
             if self.time_unit is None:
                 length = float(span)
             else:
-                length = pd.Timedelta(span) / pd.Timedelta(f"1{self.time_unit}")
-        except (TypeError, ValueError) as error:
-            what = "a number" if self.time_unit is None else "a Timedelta"
+                length = _timedelta(span) / pd.Timedelta(f"1{self.time_unit}")
+        except (OverflowError, TypeError, ValueError) as error:
+            what = "a number"
+            if self.time_unit is not None:
+                what = "a Timedelta or text such as '7 days' for dates"
             raise ValueError(f"`span` must be {what}. Received: span={span!r}") from error
         if not (np.isfinite(length) and length > 0):
             raise ValueError(f"`span` must be positive and finite. Received: span={span!r}")
@@ -358,69 +377,146 @@ class TableRows:
         )
 
 
-class RowError(ValueError):
-    """A cell of a table that cannot be read.
+def _timedelta(span: Any) -> pd.Timedelta:
+    """Reads a length of time, but not what pandas would take for nanoseconds."""
+    if isinstance(span, str):
+        has_unit = any(letter.isalpha() or letter == ":" for letter in span)
+    elif isinstance(span, np.timedelta64):
+        has_unit = np.datetime_data(span)[0] != "generic"
+    else:
+        has_unit = isinstance(span, datetime.timedelta | pd.tseries.offsets.BaseOffset)
+    if not has_unit:
+        raise TypeError("a length of time must have a unit")
+    return pd.Timedelta(span)
+
+
+class ColumnError(ValueError):
+    """A column of a table that cannot be read.
 
     Attributes:
-        row: where it stands, counted from 0.
+        column: its name.
+        wish: what it must do.
+        received: what it holds.
+        row: where that stands, counted from 0, or None where it is not in one row.
     """
 
-    def __init__(self, message: str, row: int) -> None:
-        super().__init__(message)
-        self.row = row
+    def __init__(self, column: Hashable, wish: str, received: str, row: int | None = None) -> None:
+        super().__init__(column, wish, received, row)
+        self.column, self.wish, self.received, self.row = column, wish, received, row
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def describe(
+        self, argument: str | None = None, numbers: np.ndarray | None = None, label: str = ""
+    ) -> str:
+        """Words the error for a part of a larger table.
+
+        Args:
+            argument: the argument that is the table. None: it need not be told.
+            numbers: `[T]` int64, which rows of the larger table the rows are, counted from 1.
+                None: all of them.
+            label: put at the end, to name the part.
+        """
+        table = "" if argument is None else f" of `{argument}`"
+        place = ""
+        if self.row is not None:
+            place = f" in row {self.row + 1 if numbers is None else numbers[self.row]}"
+        return (
+            f"Column `{self.column}`{table} must {self.wish}. "
+            f"Received: {self.received}{place}{label}"
+        )
 
 
 def read_table(
-    path: str | PathLike[str], *, separator: str = ",", decimal: str = "."
+    path: str | PathLike[str],
+    *,
+    separator: str = ",",
+    decimal: str = ".",
+    text_columns: Hashable | Sequence[Hashable] = (),
 ) -> pd.DataFrame:
-    """Reads a table from a CSV file in UTF-8, or from a Parquet file.
+    r"""Reads a table from a CSV file in UTF-8, or from a Parquet file.
 
     Args:
         path: the file. `.parquet` and `.pq` are Parquet, everything else is CSV with a header
-            line; `.gz`, `.zip`, `.bz2`, `.xz` and `.zst` are unpacked. A byte-order mark, any
-            line ends and blank lines in CSV are no matter: blank lines are left out, and count
-            for no row in later messages.
-        separator: what stands between the columns of CSV, such as `";"`.
-        decimal: the decimal mark of CSV, such as `","`.
+            line; `.gz`, `.zip`, `.bz2`, `.xz`, `.tar` and `.zst` are unpacked. A byte-order mark,
+            any line ends and blank lines in CSV are no matter: blank lines are left out, and
+            count for no row in later messages.
+        separator: what stands between the columns of CSV, such as `";"`: one character, or
+            `"\t"` for a tab.
+        decimal: the decimal mark of CSV, such as `","`: one other character.
+        text_columns: columns of CSV that are text as it is spelled, such as ids: `001` keeps its
+            zeros, and `NA` is a word. Only an empty cell is missing. Those that are not in the
+            file are ignored. A Parquet file says itself what is text.
 
     Returns:
         The table as it is in the file, in the file's order.
 
     Raises:
         OSError: the file cannot be read.
-        ImportError: a Parquet file, and no package that reads such.
-        ValueError: the file is no table, or has rows with more cells than the header.
+        ImportError: a package is missing that reads Parquet, or unpacks `.zst`.
+        TypeError: a mark that is no text.
+        ValueError: the file is no table, is damaged, or has rows with more cells than the header;
+            a mark that is more than one character, or the same as the other.
     """
+    separator = _check_mark("separator", "\t" if separator == r"\t" else separator)
+    if separator == _check_mark("decimal", decimal):
+        raise ValueError(
+            "`separator` and `decimal` must not be the same. "
+            f"Received: separator={separator!r} and decimal={decimal!r}"
+        )
     if str(os.fspath(path)).lower().endswith(_PARQUET):
         return _read_parquet(path)
+    return _read_csv(path, separator, decimal, as_names("text_columns", text_columns))
+
+
+def _check_mark(name: str, mark: Any) -> str:
+    if not isinstance(mark, str):
+        raise TypeError(f"`{name}` must be text. Received: {name}={mark!r}")
+    shown = mark == "\t" or (mark.isascii() and mark.isprintable())
+    if len(mark) != 1 or not shown or mark.isdigit() or mark == '"':
+        raise ValueError(
+            f"`{name}` must be one character of ASCII, and no digit, quote or line end. "
+            f"Received: {name}={mark!r}"
+        )
+    return mark
+
+
+def _read_csv(
+    path: str | PathLike[str], separator: str, decimal: str, text_columns: tuple[Hashable, ...]
+) -> pd.DataFrame:
+    # A number would be the place of a column, and the names in a file are text.
+    text = [name for name in text_columns if isinstance(name, str)]
     try:
         with warnings.catch_warnings():
             # pandas drops what stands beyond the last column of the header, and only warns.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(
+            frame = pd.read_csv(
                 path,
                 sep=separator,
                 decimal=decimal,
                 encoding="utf-8-sig",
                 low_memory=False,
                 index_col=False,
+                converters=dict.fromkeys(text, _MARK.__add__),
             )
     except pd.errors.ParserWarning as error:
         raise ValueError(
             "`path` must be a CSV file whose rows have no more cells than the header line "
             f"(`separator` and `decimal` are for other marks). Received: {path}"
         ) from error
-    except (
-        pd.errors.EmptyDataError,
-        pd.errors.ParserError,
-        UnicodeDecodeError,
-        EOFError,
-        zlib.error,
-    ) as error:
+    except (ValueError, OSError, *_BAD_ARCHIVES) as error:
+        damaged = isinstance(error, _BAD_ARCHIVES) or (type(error) is OSError and not error.errno)
+        if isinstance(error, OSError) and not damaged:
+            raise
         raise ValueError(
             "`path` must be a CSV file in UTF-8 with a header line. "
             f"Received: {path} ({str(error).strip()})"
         ) from error
+    for name in frame.columns.intersection(text):
+        cells = frame[name].str.removeprefix(_MARK)
+        frame[name] = cells.where(cells != "")
+    return frame
 
 
 def _read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
@@ -548,11 +644,17 @@ def check_roles(**roles: Hashable | tuple[Hashable, ...] | None) -> None:
         role_of[column] = role
 
 
-def check_columns(frame: pd.DataFrame, **roles: Hashable | tuple[Hashable, ...] | None) -> None:
+def check_columns(
+    frame: pd.DataFrame,
+    argument: str = "frame",
+    /,
+    **roles: Hashable | tuple[Hashable, ...] | None,
+) -> None:
     """Checks that a table has rows and each column that plays a part, and that none plays two.
 
     Args:
         frame: the table.
+        argument: the argument that it is, for messages.
         **roles: for each argument the column or the tuple of columns that it names, or None.
 
     Raises:
@@ -564,11 +666,11 @@ def check_columns(frame: pd.DataFrame, **roles: Hashable | tuple[Hashable, ...] 
         if count != 1:
             how = "missing" if not count else f"there {count} times"
             raise ValueError(
-                f"`frame` must have one column {column!r}; it is {how}. Received: {there}"
+                f"`{argument}` must have one column {column!r}; it is {how}. Received: {there}"
             )
     check_roles(**roles)
     if frame.empty:
-        raise ValueError("`frame` must have at least one row. Received: 0 rows")
+        raise ValueError(f"`{argument}` must have at least one row. Received: 0 rows")
 
 
 def _named(roles: Mapping[str, Any]) -> Iterator[tuple[str, Hashable]]:
@@ -577,9 +679,8 @@ def _named(roles: Mapping[str, Any]) -> Iterator[tuple[str, Hashable]]:
             yield role, column
 
 
-def _bad_row(column: Hashable, wish: str, row: int, value: Any) -> RowError:
-    shown = "an empty cell" if pd.isna(value) else repr(value)
-    return RowError(f"Column `{column}` must {wish}. Received: {shown} in row {row + 1}", row)
+def _bad_row(column: Hashable, wish: str, row: int, value: Any) -> ColumnError:
+    return ColumnError(column, wish, "an empty cell" if pd.isna(value) else repr(value), row)
 
 
 def read_stamps(column: pd.Series, name: Hashable, date_format: str | None) -> pd.Index:
@@ -607,10 +708,8 @@ def _read_number_stamps(column: pd.Series, name: Hashable) -> pd.Index:
         limits = np.iinfo(np.int64)
         first, last = int(column.min()), int(column.max())
         if last > limits.max or last - first > limits.max:
-            raise ValueError(
-                f"Column `{name}` must hold times whose differences fit in 64 bits. "
-                f"Received: {first} to {last}"
-            )
+            wish = "hold times whose differences fit in 64 bits"
+            raise ColumnError(name, wish, f"{first} to {last}")
         return pd.Index(column.to_numpy(np.int64), name=name)
     numbers = column.to_numpy(np.float64)
     wrong = ~np.isfinite(numbers)

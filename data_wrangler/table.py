@@ -1,6 +1,7 @@
 """Tables of one or many series: which columns play which part, and what is in them."""
 
 import dataclasses
+import itertools
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ import pandas as pd
 
 from taylorformer.data_wrangler.series import (
     NANOSECONDS,
-    RowError,
+    ColumnError,
     Series,
     TableRows,
     as_names,
@@ -44,6 +45,8 @@ class Columns:
         date_format: for text that is not ISO 8601.
 
     Raises:
+        TypeError: a name that is neither text nor a number, nor a tuple of them: such a one cannot
+            be kept in a file.
         ValueError: no target column, a column named twice, or one that plays two parts.
     """
 
@@ -58,6 +61,10 @@ class Columns:
         known = as_names("covariate_columns", self.covariate_columns)
         object.__setattr__(self, "target_columns", targets)
         object.__setattr__(self, "covariate_columns", known)
+        _check_names("time_column", self.time_column)
+        _check_names("target_columns", *targets)
+        _check_names("id_column", *() if self.id_column is None else (self.id_column,))
+        _check_names("covariate_columns", *known)
         check_roles(**self._roles)
 
     @property
@@ -108,7 +115,7 @@ class Columns:
             The columns, all of them in the table.
 
         Raises:
-            TypeError: `frame` is no DataFrame.
+            TypeError: `frame` is no DataFrame, or as the class says.
             ValueError: a column that is missing or plays two parts, a table without rows, or more
                 than one choice for time or target.
         """
@@ -132,7 +139,7 @@ class Columns:
         return columns
 
     def get_config(self) -> dict[str, Any]:
-        """Returns all that makes these columns, ready for JSON if their names are."""
+        """Returns all that makes these columns, ready for JSON."""
         return {
             "time_column": _plain(self.time_column),
             "target_columns": [_plain(name) for name in self.target_columns],
@@ -192,13 +199,120 @@ def _find_targets(left: list[Hashable]) -> tuple[Hashable, ...]:
     return (left[0],)
 
 
+def _check_names(role: str, *names: Hashable) -> None:
+    for name in names:
+        if not _is_name(name):
+            raise TypeError(
+                f"`{role}` must be text or a number, or a tuple of them. Received: {name!r}"
+            )
+
+
+def _is_name(name: Any) -> bool:
+    if isinstance(name, tuple):
+        return all(map(_is_name, name))
+    # NumPy counts timedelta64 among its integers.
+    legal = isinstance(name, str | int | float | np.integer | np.floating | np.bool_)
+    return legal and not isinstance(name, np.timedelta64)
+
+
 def _plain(name: Any) -> Any:
+    if isinstance(name, tuple):
+        return tuple(map(_plain, name))
     return name.item() if isinstance(name, np.generic) else name
 
 
 def _hashable(name: Any) -> Hashable:
     """Undoes what JSON makes of a name that is a tuple."""
-    return tuple(name) if isinstance(name, list) else name
+    return tuple(map(_hashable, name)) if isinstance(name, list) else name
+
+
+def id_text(value: Any) -> str:
+    """Writes an id as the name of its series.
+
+    A number is one name however it came: where another column of ids is empty somewhere, or in
+    another file, pandas makes floats of integers.
+
+    Example:
+        >>> id_text(1), id_text(1.0), id_text(1.5), id_text("1.0")
+        ('1', '1', '1.5', '1.0')
+    """
+    whole = isinstance(value, float | np.floating) and value.is_integer()
+    return str(int(value)) if whole else str(value)
+
+
+class Ids(NamedTuple):
+    """The N ids in a column of T rows; made by `read_ids`.
+
+    Attributes:
+        codes: `[T]` int64, which of the ids each row has.
+        values: the ids as they stand in the table, in order of first appearance.
+        names: the same as text, see `id_text`.
+        labels: what an error adds to name each id.
+    """
+
+    codes: np.ndarray
+    values: list[Any]
+    names: list[str]
+    labels: list[str]
+
+    def group(self) -> tuple[np.ndarray, list[slice]]:
+        """Gives the order in which the rows of each id lie together, `[T]`, and N slices of it."""
+        order = np.argsort(self.codes, kind="stable")
+        borders = np.searchsorted(self.codes[order], np.arange(len(self.names) + 1))
+        return order, [slice(*ends) for ends in itertools.pairwise(borders)]
+
+
+def read_ids(ids: pd.Series, column: Hashable) -> Ids:
+    """Reads a column of ids.
+
+    Raises:
+        ColumnError: an empty cell, or two ids that are the same as text.
+    """
+    codes, uniques = pd.factorize(ids)
+    empty = codes < 0
+    if empty.any():
+        wish = "hold an id in every row"
+        raise ColumnError(column, wish, "an empty cell", int(empty.argmax()))
+    values = pd.Index(uniques).tolist()
+    names = [id_text(value) for value in values]
+    first: dict[str, Any] = {}
+    for name, value in zip(names, values, strict=True):
+        if name in first:
+            wish = "hold ids that differ as text, too"
+            raise ColumnError(column, wish, f"{first[name]!r} and {value!r}")
+        first[name] = value
+    return Ids(codes, values, names, [f" ({column} {value!r})" for value in values])
+
+
+def ids_of(frame: pd.DataFrame, columns: Columns) -> dict[str, Any]:
+    """Gives the ids of a table by the names of its series.
+
+    Example:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"shop": [7, 3, 7], "ds": [1, 1, 2], "y": 0.0})
+        >>> ids_of(frame, Columns("ds", ("y",), "shop"))
+        {'7': 7, '3': 3}
+
+    Args:
+        frame: the table.
+        columns: which columns play which part; only `id_column` is read.
+
+    Returns:
+        For each name, see `split_table`, the id as it stands in the table, in order of first
+        appearance. Without a column of ids `{"": None}`.
+
+    Raises:
+        TypeError: `frame` is no DataFrame.
+        ValueError: no such column, no rows, empty ids, or two that are the same as text.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(f"`frame` must be a pandas DataFrame. Received: {type(frame).__name__}")
+    if columns.id_column is None:
+        return {"": None}
+    frame = flatten_index(frame)
+    check_columns(frame, id_column=columns.id_column)
+    ids = read_ids(frame[columns.id_column], columns.id_column)
+    return dict(zip(ids.names, ids.values, strict=True))
 
 
 class _Group(NamedTuple):
@@ -219,39 +333,18 @@ def _read_groups(frame: pd.DataFrame, columns: Columns) -> Iterator[_Group]:
     if columns.id_column is None:
         yield _Group("", "", TableRows.read(frame, *read, columns.date_format))
         return
-    ids = frame[columns.id_column]
-    codes, uniques = pd.factorize(ids)
-    empty = codes < 0
-    if empty.any():
-        raise ValueError(
-            f"Column `{columns.id_column}` must hold an id in every row. "
-            f"Received: an empty cell in row {int(empty.argmax()) + 1}"
-        )
-    values = pd.Index(uniques).tolist()
-    names = [str(value) for value in values]
-    _check_names(columns.id_column, values, names)
-    labels = [f" ({columns.id_column} {value!r})" for value in values]
+    ids = read_ids(frame[columns.id_column], columns.id_column)
     try:
         rows = TableRows.read(frame, *read, columns.date_format)
-    except RowError as error:
-        raise ValueError(f"{error}{labels[codes[error.row]]}") from error
-    order = np.argsort(codes, kind="stable")
-    borders = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    except ColumnError as error:
+        if error.row is None:
+            raise
+        raise ValueError(error.describe(label=ids.labels[ids.codes[error.row]])) from error
+    order, parts = ids.group()
     # One copy in the order of the ids: each series is then a slice of it.
     rows = rows.take(order)
-    for place, (name, label) in enumerate(zip(names, labels, strict=True)):
-        yield _Group(name, label, rows.take(slice(borders[place], borders[place + 1])))
-
-
-def _check_names(id_column: Hashable, ids: list[Any], names: list[str]) -> None:
-    first: dict[str, Any] = {}
-    for value, name in zip(ids, names, strict=True):
-        if name in first:
-            raise ValueError(
-                f"Column `{id_column}` must hold ids that differ as text, too. "
-                f"Received: {first[name]!r} and {value!r}"
-            )
-        first[name] = value
+    for name, label, part in zip(ids.names, ids.labels, parts, strict=True):
+        yield _Group(name, label, rows.take(part))
 
 
 def split_table(
@@ -266,7 +359,7 @@ def split_table(
         duplicates: see `Series.from_frame`. Ids may share times.
 
     Returns:
-        The series, in the order in which their ids first appear. Their `name` is the id as text,
+        The series, in the order in which their ids first appear. Their `name` is the `id_text`,
         or "" where there is no column of ids; their `time_unit` is the same.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from taylorformer.data_wrangler.checks import check_choice, check_integer
+from taylorformer.data_wrangler.checks import check_choice, check_integer, check_number
 from taylorformer.data_wrangler.panel import Panel, as_panel
 from taylorformer.data_wrangler.series import NANOSECONDS, Series
 
@@ -25,6 +25,8 @@ _MAX_WINDOWS_FOR_SPREAD = 4096
 _NORMAL_95 = 1.959963984540054
 # A spread below this share of the size of y is rounding, not movement.
 _SMALLEST_SPREAD = 1e-9
+# The largest scaled y.
+_FURTHEST = 1e12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +92,10 @@ class Split:
             ValueError: fractions that are negative or do not add up to 1.
         """
         check_integer("num_rows", num_rows, 0)
+        if isinstance(fractions, str) or not isinstance(fractions, Sequence):
+            raise TypeError(f"`fractions` must be three shares. Received: fractions={fractions!r}")
+        for share in fractions:
+            check_number("fractions", share)
         if len(fractions) != len(PARTS) or min(fractions) < 0 or abs(sum(fractions) - 1) > 1e-9:
             raise ValueError(
                 "`fractions` must be three shares that add up to 1. "
@@ -207,6 +213,7 @@ class _Ops(NamedTuple):
     where: Callable[[Any, Any, Any], Any]
     cast: Callable[[Any, str], Any]
     join: Callable[[Any, Any], Any]
+    clip: Callable[[Any, float, float], Any]
 
 
 _NUMPY = _Ops(
@@ -214,6 +221,7 @@ _NUMPY = _Ops(
     where=np.where,
     cast=lambda values, dtype: values.astype(dtype),
     join=lambda x, known: np.concatenate([x, known], axis=-1),
+    clip=np.clip,
 )
 
 
@@ -322,7 +330,8 @@ class WindowScaler:
         Raises:
             ValueError: a column of one holds no value.
         """
-        new = [one for one in as_panel(data).series if one.name not in self.names]
+        known = set(self.names)
+        new = [one for one in as_panel(data).series if one.name not in known]
         if not new:
             return self
         measured = [_measure_series(one, one.num_rows, self.spec, self.scaling) for one in new]
@@ -546,13 +555,14 @@ class Windows:
         names, known = self.panel.names, self.scaler.names
         if len(names) == len(known) == 1:
             return [0]
-        strange = [name for name in names if name not in known]
+        numbers = {name: number for number, name in enumerate(known)}
+        strange = [name for name in names if name not in numbers]
         if strange:
             raise ValueError(
                 f"`series` must be among those of the scaler. Received: {strange[0]!r}; it knows "
                 f"{', '.join(map(repr, known[:8]))}{' ...' if len(known) > 8 else ''}"
             )
-        return [known.index(name) for name in names]
+        return [numbers[name] for name in names]
 
     def target_rows(self, starts: Any) -> np.ndarray:
         """Gives the rows of the targets, `[B, N_T]` int64."""
@@ -652,10 +662,11 @@ class Windows:
     def sequence_keys(self, starts: Any) -> np.ndarray:
         """Makes a key for the random numbers of each window, `[B]` int64.
 
-        It is a function of the name of the series and the time of the first target, so that two
-        windows do not share noise and one window has the same in every batch and on every machine.
+        It is a function of the name of the series and the time of the last context row, so that
+        two windows do not share noise, and one window has the same in every batch, on every
+        machine, and in a forecast from there, whose stamps may differ in the last bit.
         """
-        rows = self.target_rows(starts)[:, 0]
+        rows = self.context_rows(starts)[:, -1]
         labels = (self.panel.time_label(int(row)) for row in rows)
         digests = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in labels]
         return np.frombuffer(b"".join(digests), "<i8").astype(np.int64)
@@ -721,6 +732,7 @@ class Windows:
             where=tf.where,
             cast=tf.cast,
             join=lambda x, known: tf.concat([x, known], axis=-1),
+            clip=tf.clip_by_value,
         )
         # Tensors are handed to the graph by reference. Arrays would be written into it, and a graph
         # ends at 2 GB.
@@ -769,6 +781,8 @@ class Windows:
         reference = self._reference(starts, table, ops)
         spread = ops.take(table.spread, ops.take(table.series_number, starts))
         y = (ops.take(table.values, rows) - reference[:, np.newaxis]) / spread[:, np.newaxis]
+        # Further away is as far as this: a square of it still fits in float32.
+        y = ops.clip(y, -_FURTHEST, _FURTHEST)
         y = ops.where(observed[..., np.newaxis], ops.cast(y, "float32"), np.float32(0))
         inputs = {
             "x_context": x[:, context],

@@ -110,12 +110,8 @@ class MultiHeadAttention(keras.layers.Layer):
                 raise ValueError(
                     f"`{name}` must have three axes, [B, R, N]. Received: {list(mask.shape)}"
                 )
-        dtype = self.compute_dtype
-        bound = (_LARGEST_FLOAT16 / self.head_dim) ** 0.5
-        queries = self._project(self.query_dense, query) * self.head_dim**-0.5
-        queries = within_range(queries, dtype, bound)
-        keys = within_range(self._project(self.key_dense, key), dtype, bound)
-        values = self._project(self.value_dense, value)
+        queries = self._queries(query)
+        keys, values = self.keys_and_values(key, value)
         if context_visible is None:
             attended = self._attend(queries, keys, values, visible)
         else:
@@ -128,7 +124,95 @@ class MultiHeadAttention(keras.layers.Layer):
             )
             target = self._attend(queries[:, :, num_context:], keys, values, visible)
             attended = tf.concat([context, target], axis=2)
-        return self.output_dense(within_range(self._join_heads(attended), dtype))
+        return self._finish(attended)
+
+    # One row at a time, for the sampler: B sequences with S samples each. What samples share has
+    # no axis of samples; what they do not share is laid out `[N_T, d, B, H, S]`, so that one more
+    # row is one contiguous piece, and sums over d or over rows run along what is contiguous.
+
+    def keys_and_values(self, key: tf.Tensor, value: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Projects keys and values `[B, N, F]` to what `attend_row` reads, `[B, H, N, d]` each."""
+        return self._keys(key), self._project(self.value_dense, value)
+
+    def attention_weights(self, query: tf.Tensor, key: tf.Tensor, visible: tf.Tensor) -> tf.Tensor:
+        """Gives the attention weights `[B, H, R, N]`, float32, all 0 in rows that see nothing."""
+        scores = tf.matmul(self._queries(query), self._keys(key), transpose_b=True)
+        visible = visible[:, tf.newaxis]
+        weights = tf.nn.softmax(tf.where(visible, tf.cast(scores, tf.float32), _HIDDEN))
+        return tf.where(tf.reduce_any(visible, axis=-1, keepdims=True), weights, 0.0)
+
+    def attend_row(
+        self,
+        query: tf.Tensor,
+        context: tuple[tf.Tensor, tf.Tensor],
+        earlier: tuple[tf.Tensor, tf.Tensor],
+        context_mask: tf.Tensor,
+        earlier_mask: tf.Tensor,
+    ) -> tf.Tensor:
+        """Attends from one target row of every sample.
+
+        Args:
+            query: `[B, S, F_q]`.
+            context: keys and values of the context, `[B, H, N_C, d]` each.
+            earlier: keys and values of earlier targets, `[R, d, B, H, S]` each.
+            context_mask: `[B, N_C]` bool.
+            earlier_mask: `[R, B]` bool, those of the R rows that may be seen.
+
+        Returns:
+            `[B, S, width]` in the compute dtype, as `call` gives for that row.
+        """
+        queries = self._queries(query)
+        shared = tf.matmul(queries, context[0], transpose_b=True)
+        shared = tf.cast(shared, tf.float32)
+        shared = tf.where(context_mask[:, tf.newaxis, tf.newaxis], shared, _HIDDEN)
+        columns = tf.transpose(queries, [3, 0, 1, 2])
+        own = tf.reduce_sum(tf.cast(earlier[0] * columns, tf.float32), axis=1)
+        own = tf.where(earlier_mask[..., tf.newaxis, tf.newaxis], own, _HIDDEN)
+        largest = tf.maximum(tf.reduce_max(shared, axis=-1), tf.reduce_max(own, axis=0))
+        largest = tf.maximum(largest, _HIDDEN)
+        shared, own = tf.exp(shared - largest[..., tf.newaxis]), tf.exp(own - largest)
+        total = tf.reduce_sum(shared, axis=-1) + tf.reduce_sum(own, axis=0)
+        dtype = context[1].dtype
+        attended = tf.cast(tf.matmul(tf.cast(shared, dtype), context[1]), tf.float32)
+        of_earlier = tf.cast(own, dtype)[:, tf.newaxis] * earlier[1]
+        of_earlier = tf.reduce_sum(tf.cast(of_earlier, tf.float32), axis=0)
+        attended += tf.transpose(of_earlier, [1, 2, 3, 0])
+        sees = tf.reduce_any(context_mask, axis=-1) | tf.reduce_any(earlier_mask, axis=0)
+        sees = sees[:, tf.newaxis, tf.newaxis, tf.newaxis]
+        attended = tf.where(sees, attended / tf.where(sees, total[..., tf.newaxis], 1.0), 0.0)
+        return self._finish(tf.cast(attended, dtype))
+
+    def weigh_values(self, weighted: tf.Tensor, sees: tf.Tensor) -> tf.Tensor:
+        """Projects values that are weighted already, as weights and projection may change places.
+
+        Args:
+            weighted: `[B, H, S, F_v]`, sums of values by the attention weights of one row.
+            sees: `[B]` bool, False where the row sees nothing.
+
+        Returns:
+            `[B, S, width]` in the compute dtype.
+        """
+        dtype = self.compute_dtype
+        dense = self.value_dense
+        size = weighted.shape[-1]
+        kernel = tf.reshape(tf.cast(dense.kernel, dtype), [size, self.num_heads, self.head_dim])
+        bias = tf.reshape(tf.cast(dense.bias, dtype), [self.num_heads, 1, self.head_dim])
+        values = tf.matmul(tf.cast(weighted, dtype), tf.transpose(kernel, [1, 0, 2])) + bias
+        values = tf.where(sees[:, tf.newaxis, tf.newaxis, tf.newaxis], values, 0.0)
+        return self._finish(values)
+
+    def _queries(self, query: tf.Tensor) -> tf.Tensor:
+        bound = (_LARGEST_FLOAT16 / self.head_dim) ** 0.5
+        queries = self._project(self.query_dense, query) * self.head_dim**-0.5
+        return within_range(queries, self.compute_dtype, bound)
+
+    def _keys(self, key: tf.Tensor) -> tf.Tensor:
+        bound = (_LARGEST_FLOAT16 / self.head_dim) ** 0.5
+        return within_range(self._project(self.key_dense, key), self.compute_dtype, bound)
+
+    def _finish(self, attended: tf.Tensor) -> tf.Tensor:
+        rows = within_range(self._join_heads(attended), self.compute_dtype)
+        return self.output_dense(rows)
 
     def _project(self, dense: keras.layers.Dense, values: tf.Tensor) -> tf.Tensor:
         """Projects `[B, N, F]` and lays the heads out as `[B, H, N, d]`."""

@@ -106,10 +106,13 @@ class AttentionBlock(keras.layers.Layer):
         attended = self.attention(
             query, key, value, visible=visible, context_visible=context_visible
         )
-        skip = query
-        if self.skip_dense is not None:
-            skip = self.skip_dense(within_range(query, self.compute_dtype))
-        return self.finish(attended, skip, training=training)
+        return self.finish(attended, self.skip(query), training=training)
+
+    def skip(self, query: tf.Tensor) -> tf.Tensor:
+        """What the attention is added to, `[B, R, width]`."""
+        if self.skip_dense is None:
+            return query
+        return self.skip_dense(within_range(query, self.compute_dtype))
 
     def finish(self, attended: tf.Tensor, skip: tf.Tensor, training: bool = False) -> tf.Tensor:
         """Everything after the attention, row by row."""

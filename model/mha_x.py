@@ -43,3 +43,32 @@ class MHAX(AttentionTower):
             O_X `[B, N_T, width]`, float32.
         """
         return self._run(x_fe, x_fe, y, visible, context_visible, training)
+
+    def before_sampling(
+        self, x_fe: tf.Tensor, visible: tf.Tensor, context_visible: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Runs the tower up to its last attention weights, which see only x.
+
+        Args:
+            x_fe: see `call`, as the others.
+            visible: `[B, N_T, N]` bool.
+            context_visible: `[B, 1, N_C]` bool.
+
+        Returns:
+            The weights `[B, H, N_T, N]`, all 0 in rows that see nothing, and what the last block
+            adds to its attention, `[B, N_T, width]`.
+        """
+        hidden = self._hidden(x_fe, x_fe, visible, context_visible, training=False)
+        last, query = self.blocks[-1], hidden[:, tf.shape(context_visible)[-1] :]
+        return last.attention.attention_weights(query, hidden, visible), last.skip(query)
+
+    def sample_row(self, weighted: tf.Tensor, sees: tf.Tensor, skip: tf.Tensor) -> tf.Tensor:
+        """Gives O_X of one target row of every sample, `[B, S, width]`, float32.
+
+        Args:
+            weighted: `[B, H, S, D_y]`, y of what the row sees, summed by its weights.
+            sees: `[B]` bool, False where it sees nothing.
+            skip: `[B, 1, width]`.
+        """
+        last = self.blocks[-1]
+        return last.finish(last.attention.weigh_values(weighted, sees), skip)

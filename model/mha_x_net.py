@@ -123,6 +123,10 @@ class MHAXNet(keras.layers.Layer):
                     training=training,
                 )
             )
+        return self.head(joined)
+
+    def head(self, joined: list[tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Turns O_X and O_XY, `[B, R, width]` each, into A and the raw scale, `[B, R, D_y]`."""
         z = self.join_dense(tf.concat(joined, axis=-1))
         return {
             "mean": tf.cast(self.mean_dense(z), tf.float32),

@@ -1,7 +1,7 @@
 """The contract that every model of the package keeps."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import tensorflow as tf
@@ -21,6 +21,9 @@ from taylorformer.data_wrangler.checks import (
 )
 from taylorformer.model.sampler import ORDERS, PlainSampler
 from taylorformer.model.shuffling import shuffle_targets
+
+if TYPE_CHECKING:
+    from taylorformer.model.cached_sampler import CachedSampler
 
 LEARNING_RATE = 3e-4
 GLOBAL_CLIPNORM = 10.0
@@ -125,7 +128,7 @@ class ProbabilisticModel(keras.Model):
         self.permutation_seeds = keras.random.SeedGenerator(seed, name="permutation_seeds")
         self.nll_tracker = keras.metrics.Mean(name="nll", dtype="float64")
         self.mse_tracker = keras.metrics.Mean(name="teacher_forced_mse", dtype="float64")
-        self._sampler: PlainSampler | None = None
+        self._sampler: PlainSampler | CachedSampler | None = None
         self._teacher_forced: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]] | None = None
 
     # What a subclass fills in.
@@ -255,6 +258,7 @@ class ProbabilisticModel(keras.Model):
         sequence_keys: Any = None,
         order: str = "given",
         chunk_size: int | None = None,
+        jit_compile: bool = False,
     ) -> tf.Tensor:
         """Draws joint samples, the model running free: no true target value is read.
 
@@ -271,6 +275,8 @@ class ProbabilisticModel(keras.Model):
                 seed and key) or "nearest" (nearest to the observed context first).
             chunk_size: at most this many of the S B sequences at once. None: as many as keep the
                 memory bounded.
+            jit_compile: compile the loop with XLA, anew for each shape, which takes seconds: for a
+                shape that is met many times. The samples are the same but for rounding.
 
         Returns:
             `[S, B, N_T, D_y]`, float32, 0 at masked targets.
@@ -284,10 +290,24 @@ class ProbabilisticModel(keras.Model):
         if self._sampler is None:
             if not self.built:
                 self(batch, training=False)
-            self._sampler = PlainSampler(self)
+            self._sampler = self.make_sampler()
         return self._sampler(
-            batch, num_samples, tf.constant(seed, tf.int64), sequence_keys, order, chunk_size
+            batch,
+            num_samples,
+            tf.constant(seed, tf.int64),
+            sequence_keys,
+            order,
+            chunk_size,
+            jit_compile,
         )
+
+    def make_sampler(self, xla: bool = False) -> "PlainSampler | CachedSampler":
+        """Makes what draws joint samples; a model with a quicker way overrides it.
+
+        Args:
+            xla: for a graph that XLA compiles.
+        """
+        return PlainSampler(self, fixed_length=xla)
 
     @staticmethod
     def _sequence_keys(sequence_keys: Any, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
@@ -530,7 +550,7 @@ class ProbabilisticModel(keras.Model):
         batch = self._context_and_places(inputs)
         if not self.built:
             self(batch, training=False)
-        sampler = PlainSampler(self, fixed_length=bool(self.jit_compile))
+        sampler = self.make_sampler(xla=bool(self.jit_compile))
         seed = tf.constant(self.seed or 0, tf.int64)
         keys = self._sequence_keys(None, batch)
         drawn = sampler.draw_all(batch, self.predict_samples, seed, keys)

@@ -100,8 +100,12 @@ class PlainSampler:
         sequence_keys: tf.Tensor,
         order: str,
         chunk_size: int | None,
+        jit_compile: bool = False,
     ) -> tf.Tensor:
-        """Draws `[S, B, N_T, D_y]`, `chunk_size` of the S B sequences at once."""
+        """Draws `[S, B, N_T, D_y]`, `chunk_size` of the S B sequences at once.
+
+        (XLA is not used: it would compile every length anew.)
+        """
         batch_size = int(tf.shape(batch["x_target"])[0])
         num_target = tf.shape(batch["x_target"])[1]
         places = sampling_order(order, batch, seed, sequence_keys, self._model.distance_dims)

@@ -81,6 +81,22 @@ class AttentionTower(keras.layers.Layer):
     ) -> tf.Tensor:
         """Runs the blocks on `[B, N, F]` rows; gives target rows `[B, N_T, width]`."""
         num_context = tf.shape(context_visible)[-1]
+        if self.num_layers > 1:
+            query = key = self._hidden(query, key, visible, context_visible, training)
+        value = key if last_value is None else last_value
+        return self.blocks[-1](
+            query[:, num_context:], key, value, visible=visible, training=training
+        )
+
+    def _hidden(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        visible: tf.Tensor,
+        context_visible: tf.Tensor,
+        training: bool,
+    ) -> tf.Tensor:
+        """Runs all blocks but the last one, on all rows; without any it gives the query."""
         for block in self.blocks[:-1]:
             query = block(
                 query,
@@ -91,10 +107,7 @@ class AttentionTower(keras.layers.Layer):
                 training=training,
             )
             key = query
-        value = key if last_value is None else last_value
-        return self.blocks[-1](
-            query[:, num_context:], key, value, visible=visible, training=training
-        )
+        return query
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

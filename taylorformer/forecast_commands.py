@@ -1,8 +1,8 @@
 """The commands of the command line that forecast a table: fit, forecast, backtest."""
 
 import contextlib
-import json
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -73,12 +73,13 @@ def _read(
     data_dir: Path | None,
     download: bool,
     targets: Sequence[Any],
+    id_column: Any = None,
 ) -> "pd.DataFrame":
     """Reads a table, or columns of a named data set as one."""
     from taylorformer.data_wrangler import datasets, table
 
     path = Path(file)
-    if not path.exists():
+    if not path.is_file():
         known = {name.lower(): name for name in datasets.dataset_names()}
         if file.lower() not in known:
             raise click.BadParameter(
@@ -91,17 +92,35 @@ def _read(
             for target in targets or [None]
         ]
         return parts[0].assign(**{str(part.columns[-1]): part.iloc[:, -1] for part in parts[1:]})
-    return table.read_table(path, separator=separator, decimal=decimal)
+    text = ("unique_id" if id_column is None else id_column,)
+    return table.read_table(path, separator=separator, decimal=decimal, text_columns=text)
+
+
+def _reading_options(
+    separator: str, decimal: str, sort: bool, duplicates: str, data_dir: Path | None
+) -> list[str]:
+    """Spells the options that the next command needs, too, to read the same file."""
+    words = []
+    if separator != ",":
+        words += ["--separator", separator]
+    if decimal != ".":
+        words += ["--decimal", decimal]
+    if sort:
+        words.append("--sort")
+    if duplicates != "error":
+        words += ["--duplicates", duplicates]
+    if data_dir is not None:
+        words += ["--data-dir", str(data_dir)]
+    return words
 
 
 def _columns_of(model: Path) -> "Columns":
     """Reads the columns of a model, without TensorFlow, so that a bad table is found at once."""
-    from taylorformer.data_wrangler.table import Columns
+    from taylorformer.training_and_evaluation.forecaster_file import FILE, SavedForecaster
 
-    path = model / _MODEL_FILES[0]
-    if not path.exists():
+    if not (model / FILE).exists():
         raise click.BadParameter(f"{model} holds no trained model.", param_hint="--model")
-    return Columns.from_config(json.loads(path.read_text(encoding="utf-8"))["columns"])
+    return SavedForecaster.read(model).columns
 
 
 def _disorder(sort: bool, duplicates: str) -> dict[str, Any]:
@@ -212,11 +231,11 @@ def fit(
     """
     if resume and overwrite:
         raise click.UsageError("--resume and --overwrite exclude each other.")
-    if not (dry_run or resume or overwrite):
-        _check_free(model)
+    if not (dry_run or overwrite):
+        _check_free(model, resume)
     from taylorformer.data_wrangler.table import Columns
 
-    frame = _read(file, separator, decimal, data_dir, download, targets)
+    frame = _read(file, separator, decimal, data_dir, download, targets, id_column)
     columns = Columns.resolve(
         frame,
         time_column=time_column,
@@ -244,8 +263,6 @@ def fit(
         seed=seed,
     )
     checkpoint = model / _CHECKPOINT
-    if overwrite:
-        checkpoint.unlink(missing_ok=True)
     try:
         with _stopped_politely(), WorkProgress("Training") as progress:
             forecaster.fit(
@@ -266,24 +283,32 @@ def fit(
         raise SystemExit(1) from None
     forecaster.save(model, overwrite=True)
     report = forecaster.report_
+    rows = sum(one["rows"] for one in report["series"].values())
+    masked = sum(one["masked_rows"] for one in report["series"].values())
+    click.echo(f"Read {rows} rows; {masked} of them lack a value and are masked.")
     click.echo(
         f"Trained {report['training_steps']} steps on {report['num_training_windows']} windows; "
         f"the weights kept are those of step {report['best_step']}, chosen on "
         f"{report['num_validation_windows']} validation windows."
     )
     click.echo(f"Wrote {model}. Next:")
-    click.echo(f"  taylorformer forecast {file} --model {model} --output forecast.csv")
-    click.echo(f"  taylorformer backtest {file} --model {model} --output backtest")
+    again = _reading_options(separator, decimal, sort, duplicates, data_dir)
+    for command, output in (("forecast", "forecast.csv"), ("backtest", "backtest")):
+        words = ["taylorformer", command, file, "--model", str(model), *again, "--output", output]
+        click.echo(f"  {shlex.join(words)}")
 
 
-def _check_free(folder: Path) -> None:
-    there = [name for name in _MODEL_FILES if (folder / name).exists()]
-    if there:
-        what = "a model" if _MODEL_FILES[0] in there else "a training that was stopped"
-        raise click.BadParameter(
-            f"{folder} holds {what}; --resume goes on with it, --overwrite starts anew.",
-            param_hint="--model",
-        )
+def _check_free(folder: Path, resume: bool) -> None:
+    """Refuses to replace a model unasked."""
+    model, checkpoint = ((folder / name).exists() for name in _MODEL_FILES)
+    if not checkpoint and model:
+        message = f"{folder} holds a model without its training; --overwrite replaces it."
+    elif checkpoint and not resume:
+        what = "a model" if model else "a training that was stopped"
+        message = f"{folder} holds {what}; --resume goes on with it, --overwrite starts anew."
+    else:
+        return
+    raise click.BadParameter(message, param_hint="--model")
 
 
 @contextlib.contextmanager
@@ -341,7 +366,14 @@ def _show_plan(
         if not any(sizes):
             click.echo(f"{part:<11} no rows")
             continue
-        count = len(panel_window_starts(panel, splits, spec, part))
+        try:
+            count = len(panel_window_starts(panel, splits, spec, part))
+        except ValueError as error:
+            # Training does not need the test part.
+            if part != PARTS[-1]:
+                raise
+            click.echo(f"{part:<11} {sum(sizes)} rows: {error}")
+            continue
         span = ""
         if panel.num_series == 1:
             rows, stamps = splits[0].rows(part), panel.series[0].stamps
@@ -408,11 +440,15 @@ def forecast(
     """
     from taylorformer.data_wrangler.table import read_table
 
-    targets = _columns_of(model).target_columns
-    frame = _read(file, separator, decimal, data_dir, download, targets)
+    columns = _columns_of(model)
+    frame = _read(
+        *(file, separator, decimal, data_dir, download),
+        *(columns.target_columns, columns.id_column),
+    )
     places = None
     if future is not None:
-        places = read_table(future, separator=separator, decimal=decimal)
+        text = () if columns.id_column is None else (str(columns.id_column),)
+        places = read_table(future, separator=separator, decimal=decimal, text_columns=text)
     start_tensorflow()
     from taylorformer.training_and_evaluation.forecaster import Forecaster
     from taylorformer.training_and_evaluation.progress import WorkProgress
@@ -429,7 +465,7 @@ def forecast(
             **_disorder(sort, duplicates),
         )
     output.parent.mkdir(parents=True, exist_ok=True)
-    result.to_frame(quantiles).to_csv(output, index=False, float_format="%.10g")
+    result.to_frame(quantiles).to_csv(output, index=False)
     picture = output.with_suffix(".png") if plot is None else plot
     picture.parent.mkdir(parents=True, exist_ok=True)
     title = result.names[0] or Path(file).name.split(".")[0]
@@ -495,8 +531,11 @@ def backtest(
 
     FILE is as for `fit`, with the same columns; it may be longer than the table of training.
     """
-    targets = _columns_of(model).target_columns
-    frame = _read(file, separator, decimal, data_dir, download, targets)
+    columns = _columns_of(model)
+    frame = _read(
+        *(file, separator, decimal, data_dir, download),
+        *(columns.target_columns, columns.id_column),
+    )
     start_tensorflow()
     from taylorformer.training_and_evaluation.forecaster import Forecaster
     from taylorformer.training_and_evaluation.progress import WorkProgress

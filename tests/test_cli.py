@@ -70,6 +70,49 @@ def test_nothing_is_overwritten_unasked(folder, run):
     assert code == 2 and "the data and settings it began with" in one_line(error)
 
 
+def test_a_model_without_its_training_cannot_be_resumed(folder, run, tmp_path):
+    model = tmp_path / "model"
+    model.mkdir()
+    for name in ("forecaster.json", "model.keras"):
+        (model / name).write_bytes((folder / "model" / name).read_bytes())
+    for options in ((), ("--resume",)):
+        code, _, error = run("fit", folder / "table.csv", "--model", model, *FIT, *options)
+        assert code == 2 and "without its training; --overwrite replaces it" in one_line(error)
+    (model / "forecaster.json").write_text("{}")
+    output = ("--output", tmp_path / "f.csv")
+    code, _, error = run("forecast", folder / "table.csv", "--model", model, *output)
+    assert code == 2 and "that `save` wrote" in one_line(error)
+
+
+def test_overwriting_begins_when_the_new_training_does(folder, run, tmp_path):
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "training.npz").write_bytes((folder / "model" / "training.npz").read_bytes())
+    options = ("--overwrite", "--horizon", "80")
+    code, _, error = run("fit", folder / "table.csv", "--model", model, *FIT[:4], *options)
+    assert code == 2 and "context_length + horizon = 86 rows" in one_line(error)
+    assert (model / "training.npz").exists()
+
+
+def test_ids_are_text_and_float_times_keep_their_digits(run, tmp_path):
+    rows = [
+        f"00{shop},{0.005 * row + 1.7e9!r},{row % 7 + shop}" for shop in (1, 2) for row in range(60)
+    ]
+    path, model, output = (tmp_path / name for name in ("my table.csv", "model", "f.csv"))
+    path.write_text("unique_id,ds,y\n" + "\n".join(rows) + "\n")
+    code, out, error = run("fit", path, "--model", model, *FIT, "--max-steps", "1")
+    assert code == 0, error
+    assert f"taylorformer forecast '{path}'" in out
+    code, _, error = run("forecast", path, "--model", model, "--output", output, "--samples", "2")
+    assert code == 0, error
+    table = pd.read_csv(output, dtype={"unique_id": str})
+    assert list(table["unique_id"]) == ["001"] * 4 + ["002"] * 4
+    assert table["ds"].nunique() == 4 and (table["ds"] > 1.7e9).all()
+    path.write_text("unique_id,ds,y\n" + "\n".join(rows[:60]) + "\n")
+    code, _, error = run("forecast", path, "--model", model, "--output", output, "--samples", "2")
+    assert code == 0 and not error.count("not there in training")
+
+
 def test_forecast_writes_quantiles_and_a_picture(folder, run, tmp_path):
     output = tmp_path / "new" / "forecast.csv"
     options = ("--samples", "20", "--quantile", "0.1", "--quantile", "0.9", "--seed", "3")
@@ -131,6 +174,11 @@ def test_a_dry_run_says_what_would_be_read(folder, run, tmp_path):
     assert code == 0
     for words in ("unique_id", "duplicates", "gaps", "training    130 rows, 103 windows"):
         assert words in out
+    # Training does not need the test part, so its being too short is no error.
+    wave_table(80).to_csv(tmp_path / "short.csv", index=False)
+    options = (*FIT, "--dry-run", "--fractions", "0.7", "0.27", "0.03")
+    code, out, _ = run("fit", tmp_path / "short.csv", "--model", tmp_path / "model", *options)
+    assert code == 0 and "horizon = 4 rows in the test part. Received: 3" in out
     assert not (tmp_path / "model").exists()
 
 
@@ -208,6 +256,8 @@ def test_bad_options_give_one_line(folder, run, tmp_path):
         (("fit", "ETTm2", "--model", model), "ETTm2.csv"),
         (("fit", table, "--model", model, "--preset", "huge"), "'huge'"),
         (("fit", table, "--model", model, "--time", "when"), "'when'"),
+        (("fit", folder, "--model", model), "must be a file that is there"),
+        (("backtest", table, "--model", folder / "model", "--season", "7"), "span=7"),
         (("fit", table, "--model", model, "--horizon", "0"), "--horizon"),
         (("fit", table), "--model"),
         (("forecast", table, "--model", tmp_path, *output), "holds no trained model"),

@@ -33,13 +33,15 @@ def test_examples_of_docstrings_run(name):
     assert found.attempted and not found.failed
 
 
-def test_python_blocks_of_the_readme_run(capsys):
+def test_python_blocks_of_the_readme_run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     assert len(blocks) >= 4
     namespace = {"__name__": "readme"}
     for number, block in enumerate(blocks):
         exec(compile(block, f"README.md, Python block {number + 1}", "exec"), namespace)
-    nll, mse = (float(word) for word in capsys.readouterr().out.split())
+    assert (tmp_path / "forecast.png").exists()
+    nll, mse = (float(word) for word in capsys.readouterr().out.splitlines()[-1].split())
     assert nll < 1.5
     assert mse < 0.5
 

@@ -190,6 +190,51 @@ def test_a_series_is_as_good_as_a_frame(fitted, table, forecast):
     assert_same_weights(tiny_forecaster().fit(series), fitted)
 
 
+def test_series_with_other_columns_are_refused(fitted_on_wide):
+    values = np.zeros((20, 2))
+    index = pd.Index(np.arange(20))
+    for columns in (("z", "y"), ("y", "w")):
+        series = Series(np.arange(20), values, index, "ds", columns)
+        with pytest.raises(ValueError, match="must have the `target_columns` of training"):
+            fitted_on_wide.forecast(series)
+
+
+def test_several_series_of_a_model_without_ids_can_be_told_apart(fitted):
+    series = [
+        dataclasses.replace(Series.from_frame(wave_table(40, seed), "ds", "y"), name=name)
+        for seed, name in ((1, "a"), (2, "b"))
+    ]
+    with pytest.warns(UserWarning, match=r"not there in training \(a, b\)"):
+        frame = fitted.forecast(series, num_samples=3).to_frame()
+    assert list(frame["unique_id"]) == ["a"] * 4 + ["b"] * 4
+
+
+def test_float_times_give_the_same_forecast_from_a_table_and_from_its_continuation():
+    table = wave_table(60).assign(ds=0.1 * np.arange(60))
+    forecaster = tiny_forecaster(max_steps=1).fit(table)
+    for end in (40, 47, 53):
+        continued = forecaster.forecast(table[:end], num_samples=3)
+        given = forecaster.forecast(table[:end], table[end : end + 4], num_samples=3)
+        np.testing.assert_allclose(continued.samples, given.samples, rtol=1e-5)
+
+
+def test_values_far_outside_what_training_saw_are_finite():
+    table = wave_table(60, mean=1.0, spread=0.0)
+    table.loc[48:, "y"] = 1e29
+    forecaster = tiny_forecaster(max_steps=1).fit(table)
+    assert np.isfinite(forecaster.forecast(table, num_samples=2).samples).all()
+    scores = forecaster.backtest(table, num_samples=2).scores
+    assert np.isfinite(scores["free_running_crps"]).all()
+
+
+def test_validation_windows_are_those_with_something_to_score():
+    table = wave_table(90)
+    table.loc[62:70, "y"] = np.nan
+    preset = dataclasses.replace(TINY, max_validation_windows=2, max_steps=1)
+    report = tiny_forecaster(preset=preset).fit(table).report_
+    assert report["num_validation_windows"] == 1
+
+
 def test_a_longer_table_is_scored_where_training_never_was(fitted, table):
     longer = pd.concat([table, wave_table(130)[90:]])
     starts = fitted.backtest(longer, num_samples=0).by_window
@@ -227,6 +272,7 @@ def test_bad_arguments_are_named_before_anything_is_read():
         ({"seed": -1}, "`seed` must be at least 0"),
         ({"fractions": (0.5, 0.6, 0.1)}, "`fractions` must be three shares"),
         ({"learning_rate": 0}, "`learning_rate` must be"),
+        ({"fractions": (0.7, float("nan"), 0.2)}, "`fractions` must be finite"),
     ]:
         with pytest.raises(ValueError, match=message):
             Forecaster(**options).fit(None)
@@ -321,8 +367,45 @@ def test_a_new_series_can_be_forecast_but_not_back_tested(fitted_on_several):
     with pytest.warns(UserWarning, match=r"not there in training \(new\)"):
         forecast = fitted_on_several.forecast(new, num_samples=9)
     assert np.abs(forecast.mean - 70).max() < 50
-    with pytest.raises(ValueError, match=r"among those of the scaler\. Received: 'new'"):
+    with pytest.raises(ValueError, match=r"there in training\. Received: new; in training there"):
         fitted_on_several.backtest(new)
+    both = pd.concat([long_table(), new])
+    with pytest.warns(UserWarning, match="not there in training are not scored: new"):
+        scores = fitted_on_several.backtest(both, num_samples=0).scores
+    wanted = fitted_on_several.backtest(long_table(), num_samples=0).scores
+    pd.testing.assert_frame_equal(scores, wanted)
+
+
+def test_one_series_with_an_id_is_not_taken_for_another():
+    one = wave_table().assign(unique_id="A")
+    forecaster = tiny_forecaster().fit(one)
+    other = wave_table(90, 3, 1e6, 1e5).assign(unique_id="B")
+    with pytest.raises(ValueError, match=r"Received: B; in training there were A"):
+        forecaster.backtest(other)
+    with pytest.warns(UserWarning, match=r"not there in training \(B\)"):
+        assert np.abs(forecaster.forecast(other, num_samples=3).mean - 1e6).max() < 1e6
+
+
+def test_ids_come_back_as_they_were():
+    table = long_table().assign(unique_id=lambda t: t["unique_id"].str[-1].astype(int))
+    forecaster = tiny_forecaster().fit(table)
+    forecast = forecaster.forecast(table, num_samples=3)
+    frame = forecast.to_frame()
+    assert frame["unique_id"].dtype == table["unique_id"].dtype
+    assert len(frame.merge(table[["unique_id"]].drop_duplicates(), on="unique_id")) == 12
+    np.testing.assert_array_equal(forecast.select(1).samples, forecast.select("1").samples)
+    # Missing values elsewhere make pandas read whole numbers as floats.
+    floats = forecaster.forecast(table.assign(unique_id=table["unique_id"] * 1.0), num_samples=3)
+    np.testing.assert_array_equal(floats.samples, forecast.samples)
+
+
+def test_a_series_without_training_values_does_not_stop_the_others():
+    late = wave_table(40).assign(unique_id="late")
+    late.loc[:35, "y"] = np.nan
+    one_row = wave_table(2)[1:].assign(unique_id="one row")
+    with pytest.warns(UserWarning, match="training part are left out: late, one row"):
+        forecaster = tiny_forecaster().fit(pd.concat([long_table(), late, one_row]))
+    assert forecaster.scaler_.names == ("shop 0", "shop 1", "shop 2")
 
 
 def test_each_series_is_split_and_scored_on_its_own(fitted_on_several):
@@ -431,9 +514,27 @@ def test_files_that_are_no_forecaster(fitted, tmp_path):
     path.write_text(json.dumps(content))
     with pytest.raises(ValueError, match=r"format 99, made by taylorformer 7\.1; this is "):
         Forecaster.load(tmp_path)
-    path.write_text("{}")
-    with pytest.raises(ValueError, match="that `save` wrote"):
-        Forecaster.load(tmp_path)
+    content["format"] = 1
+    del content["scaler"]
+    for text in ("", "{}", "[]", json.dumps(content)):
+        path.write_text(text)
+        with pytest.raises(ValueError, match="that `save` wrote"):
+            Forecaster.load(tmp_path)
+
+
+def test_a_save_that_fails_leaves_the_old_model(fitted, table, forecast, tmp_path, monkeypatch):
+    fitted.save(tmp_path)
+
+    def fail(*_, **__):
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(fitted.model_), "save", fail)
+        with pytest.raises(OSError, match="no space left"):
+            fitted.save(tmp_path, overwrite=True)
+    again = Forecaster.load(tmp_path).forecast(table, num_samples=50, seed=3)
+    np.testing.assert_array_equal(again.samples, forecast.samples)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["forecaster.json", "model.keras"]
 
 
 # Presets and forecasts as data.

@@ -1,12 +1,19 @@
 """Where to predict: rules of the calendar, exact steps, and tables of the future."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from taylorformer.data_wrangler.future import continue_stamps, extend_series
+from taylorformer.data_wrangler.future import (
+    FutureRows,
+    continue_stamps,
+    extend_series,
+    split_future,
+)
 from taylorformer.data_wrangler.series import Series
-from taylorformer.data_wrangler.table import Columns
+from taylorformer.data_wrangler.table import Columns, split_table
 
 _PARIS = {"tz": "Europe/Paris"}
 
@@ -134,15 +141,31 @@ def test_the_clock_on_the_wall(times, wanted):
 @pytest.mark.parametrize(
     "freq, wanted", [("M", "2024-04"), ("Q", "2024Q4"), ("5min", "2024-01-01 00:15")]
 )
-def test_periods_go_on_by_their_frequency(freq, wanted):
+def test_periods_go_on_by_their_step(freq, wanted):
     periods = pd.period_range("2024-01-01", periods=3, freq=freq)
     series = series_of(periods)
     stamps = continue_stamps(series, 2)
     assert str(stamps[0]) == wanted and stamps.freq == periods.freq
     check_follows(series, stamps, 2)
-    # One is enough, and gaps do not matter.
+    # One is enough, and some gaps do not matter.
     assert continue_stamps(series_of(periods[2:]), 2).equals(stamps)
-    assert continue_stamps(series_of(periods[[0, 2]]), 2).equals(stamps)
+    many = pd.period_range(end=periods[2], periods=9, freq=freq)
+    assert continue_stamps(series_of(many.delete([1, 4, 5])), 2).equals(stamps)
+
+
+@pytest.mark.parametrize(
+    "periods, wanted",
+    [
+        (["2024-01", "2024-04", "2024-07"], ["2024-10", "2025-01"]),
+        (["2023-10", "2024-01", "2024-07", "2024-10"], ["2025-01", "2025-04"]),
+        (["2024-01", "2024-03"], ["2024-05", "2024-07"]),
+    ],
+)
+def test_periods_that_lie_apart_stay_apart(periods, wanted):
+    series = series_of(pd.PeriodIndex(periods, freq="M"))
+    stamps = continue_stamps(series, 2)
+    assert list(stamps.astype(str)) == wanted
+    check_follows(series, stamps, 2)
 
 
 def test_numbers_go_on_by_the_median_step():
@@ -176,6 +199,9 @@ def test_one_row_has_no_step(times):
         pd.date_range("2261-12-01", periods=3, unit="ns").delete(1),
         pd.DatetimeIndex(["2262-04-10", "2262-04-11T23:00"]).as_unit("ns"),
         pd.DatetimeIndex(["2261-12-01", "2262-01-01"]).as_unit("ns"),
+        pd.PeriodIndex(
+            ["2262-04-11T23:47:16.854775805", "2262-04-11T23:47:16.854775806"], freq="ns"
+        ),
     ],
 )
 def test_stamps_stay_in_range(times):
@@ -304,8 +330,14 @@ def test_stamps_of_a_future_become_those_of_the_series(times, future):
             ["2024-01-03"],
             r"must hold dates with a time zone, .* dates without a time zone",
         ),
-        (["2024-01-01", "2024-01-02"], ["2024-01-03", "-"], r"`t` must hold dates .*'-' in row 2$"),
-        ([1, 2], [], r"at least one row"),
+        (
+            ["2024-01-01", "2024-01-02"],
+            ["2024-01-03", "-"],
+            r"`t` of `future` must hold dates .*'-' in row 2$",
+        ),
+        ([1, 2], [3, np.nan], r"`t` of `future` must hold a time in every row.* in row 2$"),
+        ([1, 2], [0, 2**63], r"`t` of `future` must hold times whose differences.* to 922\d+$"),
+        ([1, 2], [], r"`future` must have at least one row"),
     ],
 )
 def test_bad_stamps_of_a_future(times, future, message):
@@ -329,7 +361,10 @@ def test_a_future_by_other_columns():
 
 @pytest.mark.parametrize(
     "known, message",
-    [([1.0, np.nan], r"`k` must hold a finite number.*in row 2$"), (["x", 1], r"'x' in row 1$")],
+    [
+        ([1.0, np.nan], r"`k` of `future` must hold a finite number.*in row 2$"),
+        (["x", 1], r"`k` of `future` must hold a number.*'x' in row 1$"),
+    ],
 )
 def test_bad_covariates_of_a_future(known, message):
     future = pd.DataFrame({"t": ["2024-01-03", "2024-01-04"], "k": known})
@@ -343,7 +378,7 @@ def test_what_must_be_given():
         extend_series(plain)
     with pytest.raises(ValueError, match="`future` must give the covariates 'k'"):
         extend_series(known, num_rows=3)
-    with pytest.raises(ValueError, match="one column 'k'; it is missing"):
+    with pytest.raises(ValueError, match="`future` must have one column 'k'; it is missing"):
         extend_series(known, future=pd.DataFrame({"t": [3]}))
     with pytest.raises(ValueError, match="one column 't'; it is missing"):
         extend_series(plain, future=pd.DataFrame({"time": [3]}))
@@ -353,3 +388,139 @@ def test_what_must_be_given():
         extend_series(plain, future=[3, 4])
     with pytest.raises(ValueError, match="`columns` must name D_c = 1 covariates"):
         extend_series(known, future=pd.DataFrame({"t": [3]}), columns=Columns("t", ("y",)))
+
+
+def test_names_of_columns_may_be_any_in_a_series():
+    day = pd.Timestamp("2024")
+    series = Series.from_frame(pd.DataFrame({day: [1, 2], "y": 0.0}), day, "y")
+    assert extend_series(series, future=pd.DataFrame({day: [3]})).time.tolist() == [1, 2, 3]
+
+
+# One future for each series.
+
+SHOPS = Columns("ds", ("y",), "unique_id", ("k",))
+
+
+def shops(ids=("shop 1", "shop 2")):
+    frame = pd.DataFrame({"unique_id": [ids[0], ids[1]] * 2, "ds": [1, 1, 2, 2], "y": 0.0, "k": 0})
+    return {one.name: one for one in split_table(frame, SHOPS)}
+
+
+def future_of_shops(**changes):
+    frame = pd.DataFrame(
+        {
+            "unique_id": ["shop 2", "shop 1", "new", "shop 2", "shop 1"],
+            "ds": [3, 4, 0, 4, 6],
+            "k": [20, 10, -1, 21, 11],
+        }
+    )
+    return frame.assign(**changes)
+
+
+@pytest.mark.parametrize("index", [None, "unique_id", ["unique_id", "ds"]])
+def test_each_series_gets_its_own_future(index):
+    series, future = shops(), future_of_shops()
+    future = future if index is None else future.set_index(index)
+    parts = split_future(future, SHOPS, list(series))
+    assert list(parts) == ["shop 1", "shop 2"]
+    for name, times, known in (("shop 1", [4, 6], [10, 11]), ("shop 2", [3, 4], [20, 21])):
+        longer = extend_series(series[name], future=parts[name], columns=SHOPS)
+        assert longer.time.tolist() == [1, 2, *times] and longer.name == name
+        assert longer.covariates[2:, 0].tolist() == known
+        first = extend_series(series[name], future=parts[name], num_rows=1)
+        assert first.time.tolist() == [1, 2, times[0]]
+    assert parts["shop 1"].numbers.tolist() == [2, 5]
+
+
+def test_without_ids_every_series_gets_the_whole_future():
+    columns = Columns("ds", ("y",), covariate_columns=("k",))
+    future = pd.DataFrame({"k": [1, 2]}, pd.Index([3, 4], name="ds"))
+    parts = split_future(future, columns, ["a", "b"])
+    series = shops()["shop 1"]
+    for name in ("a", "b"):
+        assert extend_series(series, future=parts[name]).time.tolist() == [1, 2, 3, 4]
+    future["k"] = [1, np.nan]
+    with pytest.raises(ValueError, match=r"`k` of `future` must .* an empty cell in row 2$"):
+        extend_series(series, future=split_future(future, columns, [""])[""])
+
+
+@pytest.mark.parametrize(
+    "past, ahead",
+    [([1, 2], [1.0, 2.0]), ([1.0, 2.0], ["1", "2"]), (["1", "2"], [1, 2]), ([1, 2.5], [1, 2.5])],
+)
+def test_ids_of_a_future_may_be_spelled_as_other_numbers(past, ahead):
+    names = list(shops(past))
+    future = pd.DataFrame({"unique_id": ahead, "ds": [3, 4], "k": 0})
+    parts = split_future(future, SHOPS, names)
+    assert [parts[name].frame["ds"].tolist() for name in names] == [[3], [4]]
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (
+            {"ds": [3, 4, 0, 3, 6]},
+            r"after the stamp of row 1, 3\. Received: 3 in row 4 .*'shop 2'\)$",
+        ),
+        ({"ds": [3, 2, 0, 4, 6]}, r"row of the series, 2\. Received: 2 in row 2 .*'shop 1'\)$"),
+        ({"ds": [3, 4, 0, 4, 6.5]}, r"tell exactly.* Received: 6\.5 in row 5 .*'shop 1'\)$"),
+        ({"ds": [3, 4, 0, 4, None]}, r"every row\. .*empty cell in row 5 .*'shop 1'\)$"),
+        ({"ds": ["2024"] * 5}, r"hold numbers, as the series does.*, such as .*'shop 1'\)$"),
+        ({"ds": [3, 2**63, 0, 4, 0]}, r"fit in 64 bits\. Received: 0 to 922\d+ .*'shop 1'\)$"),
+        ({"k": [0, 0, np.nan, np.nan, 0]}, r"finite number.* in row 4 \(unique_id 'shop 2'\)$"),
+        ({"k": list("012-4")}, r"hold a number, .*'-' in row 4 \(unique_id 'shop 2'\)$"),
+    ],
+)
+def test_errors_of_a_part_name_the_row_of_the_future_and_the_id(changes, message):
+    series = shops()
+    parts = split_future(future_of_shops(**changes), SHOPS, list(series))
+    with pytest.raises(ValueError, match=f"^Column `.*` of `future` must .*{message}"):
+        for name, one in series.items():
+            extend_series(one, future=parts[name], columns=SHOPS)
+
+
+def test_a_part_with_too_few_rows():
+    part = split_future(future_of_shops(), SHOPS, ["shop 1"])["shop 1"]
+    message = r"`future` must have at least num_rows = 3 .* Received: 2 \(unique_id 'shop 1'\)$"
+    with pytest.raises(ValueError, match=message):
+        extend_series(shops()["shop 1"], future=part, num_rows=3)
+
+
+def test_futures_that_cannot_be_split():
+    names = ["shop 1", "shop 2"]
+    for future in (None, [3, 4], shops()["shop 1"]):
+        with pytest.raises(TypeError, match="`future` must be a pandas DataFrame"):
+            split_future(future, SHOPS, names)
+    for future, message in (
+        (future_of_shops().drop(columns="unique_id"), r"the column 'unique_id', .*: 'ds', 'k'$"),
+        (future_of_shops()[:0], "`future` must have at least one row"),
+        (
+            future_of_shops(unique_id=["shop 1", "shop 2", None, None, ""]),
+            r"`unique_id` of `future` must hold an id in every row\. .*an empty cell in row 3$",
+        ),
+        (
+            future_of_shops(unique_id=[1, "1", 1, 1, 1]),
+            r"`unique_id` of `future` must hold ids that differ as text, too\. .*1 and '1'$",
+        ),
+        (
+            future_of_shops()[1:3],
+            r"^`future` must have rows for every series\. Received: none for shop 2$",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            split_future(future, SHOPS, names)
+    for count, end in ((5, "a0, a1, a2, a3, a4"), (7, "a0, a1, a2, a3, a4 and 2 more")):
+        with pytest.raises(ValueError, match=f"none for {end}$"):
+            split_future(future_of_shops(), SHOPS, [f"a{place}" for place in range(count)])
+
+
+def test_many_futures_take_little_time():
+    # A filter for each id would read 400 million rows.
+    count, rows = 2_000, 100
+    ids = np.tile(np.arange(count), rows)
+    future = pd.DataFrame({"unique_id": ids, "ds": np.repeat(np.arange(rows), count)})
+    begin = time.perf_counter()
+    parts = split_future(future, SHOPS, [str(name) for name in range(count)])
+    assert time.perf_counter() - begin < 5
+    assert isinstance(parts["7"], FutureRows) and len(parts) == count
+    assert parts["7"].numbers[:3].tolist() == [8, 2008, 4008]

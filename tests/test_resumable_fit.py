@@ -87,6 +87,13 @@ def test_more_steps_are_the_same_training_continued(table, tmp_path):
     assert_same(longer, tiny_forecaster(**options).fit(table))
 
 
+def test_fewer_steps_than_are_done_are_refused(table, tmp_path):
+    checkpoint = tmp_path / "training.npz"
+    tiny_forecaster().fit(table, checkpoint=checkpoint)
+    with pytest.raises(ValueError, match=r"must be at least the 2 of .*training\.npz"):
+        tiny_forecaster(max_steps=2).fit(table, checkpoint=checkpoint, resume=True)
+
+
 def test_without_resume_training_starts_anew(table, tmp_path):
     checkpoint = tmp_path / "training.npz"
     first = tiny_forecaster().fit(table, checkpoint=checkpoint)
@@ -107,6 +114,8 @@ def test_training_goes_on_with_its_own_data_and_settings_only(table, tmp_path):
         (tiny_forecaster(scaling="standard"), table),
         (tiny_forecaster(horizon=3), table),
         (tiny_forecaster(batch_size=3), table),
+        # Epochs would have another length.
+        (tiny_forecaster(max_steps=1), table),
     ):
         with pytest.raises(ValueError, match="only go on with the data and settings it began"):
             other.fit(data, checkpoint=checkpoint, resume=True)
@@ -116,9 +125,11 @@ def test_training_goes_on_with_its_own_data_and_settings_only(table, tmp_path):
 
 def test_a_file_that_is_no_checkpoint(table, tmp_path):
     checkpoint = tmp_path / "training.npz"
-    checkpoint.write_text("nothing")
-    with pytest.raises(ValueError, match=r"a file that training has written\. Received"):
-        tiny_forecaster().fit(table, checkpoint=checkpoint, resume=True)
+    tiny_forecaster(max_steps=1).fit(table, checkpoint=checkpoint)
+    for content in (b"nothing", b"", checkpoint.read_bytes()[:-100]):
+        checkpoint.write_bytes(content)
+        with pytest.raises(ValueError, match=r"a file that training has written\. Received"):
+            tiny_forecaster().fit(table, checkpoint=checkpoint, resume=True)
     np.savez(checkpoint, meta=np.array(json.dumps({"format": 9, "versions": {}})))
     with pytest.raises(ValueError, match="must have the format 1"):
         tiny_forecaster().fit(table, checkpoint=checkpoint, resume=True)

@@ -1,16 +1,21 @@
 """Tables and time: what is read exactly, and what is a clear error."""
 
+import datetime
 import gzip
 import importlib.util
+import lzma
+import pickle
 import subprocess
 import sys
 import time
+import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from taylorformer.data_wrangler.series import (
+    ColumnError,
     Series,
     load_mauna_loa_co2,
     read_series,
@@ -343,6 +348,68 @@ def test_no_cell_of_a_file_is_lost(tmp_path):
         read_series(packed, "t", "y")
 
 
+@pytest.mark.parametrize("ending", ["zip", "xz", "tar", "gz", "bz2"])
+def test_damaged_archives(ending, tmp_path):
+    path = tmp_path / f"table.csv.{ending}"
+    path.write_bytes(b"t,y\n1,2\n")
+    with pytest.raises(ValueError, match=rf"`path` must be a CSV file .*table\.csv\.{ending} \("):
+        read_table(path)
+
+
+def test_truncated_archives(tmp_path):
+    text = b"".join(b"%d,%d\n" % (row, row * row) for row in range(999))
+    with zipfile.ZipFile(tmp_path / "table.zip", "w") as archive:
+        archive.writestr("table.csv", text)
+    (tmp_path / "table.xz").write_bytes(lzma.compress(text))
+    for path in tmp_path.iterdir():
+        assert len(read_table(path)) == 998
+        path.write_bytes(path.read_bytes()[:-40])
+        with pytest.raises(ValueError, match="`path` must be a CSV file"):
+            read_table(path)
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "none.zip")
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_text_columns_are_read_as_they_are_spelled(newline, tmp_path):
+    path = tmp_path / "table.csv"
+    lines = ["shop;t;y", "001;1;0,5", "NA;2;NA", ";3;", "None;4;2", "=1,0;5;3", '"a ""b"" ";6;4']
+    path.write_bytes(newline.join(lines).encode())
+    marks = {"separator": ";", "decimal": ","}
+    frame = read_table(path, text_columns=("shop", "town", 1), **marks)
+    assert frame["shop"].isna().tolist() == [False, False, True, False, False, False]
+    assert frame["shop"].dropna().tolist() == ["001", "NA", "None", "=1,0", 'a "b" ']
+    # The others are read as ever, and so is everything where nothing is said.
+    pd.testing.assert_frame_equal(
+        frame.drop(columns="shop"), read_table(path, **marks).drop(columns="shop")
+    )
+    assert frame["y"].isna().sum() == 2 and read_table(path, **marks)["shop"].isna().sum() == 3
+    assert read_table(path, text_columns="shop", **marks)["shop"].equals(frame["shop"])
+    path.write_text("shop,t\n")
+    assert read_table(path, text_columns="shop").shape == (0, 2)
+    path.write_text("shop,t\n,1\n,2\n")
+    assert read_table(path, text_columns="shop")["shop"].isna().all()
+
+
+def test_marks_of_a_file(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("t\ty\n1\t2.5\n")
+    for tab in ("\t", r"\t"):
+        assert read_table(path, separator=tab).to_numpy().tolist() == [[1, 2.5]]
+    path.write_text("t y\n1 2,5\n")
+    assert read_table(path, separator=" ", decimal=",").to_numpy().tolist() == [[1, 2.5]]
+    for mark in ("", ";;", r"\s", "\n", '"', "1", "§"):
+        for name in ("separator", "decimal"):
+            with pytest.raises(ValueError, match=f"`{name}` must be one character"):
+                read_table(path, **{name: mark})
+    with pytest.raises(TypeError, match="`separator` must be text"):
+        read_table(path, separator=None)
+    with pytest.raises(
+        ValueError, match=r"`separator` and `decimal` must not be the same.* separator=',' and"
+    ):
+        read_table(path, decimal=",")
+
+
 def test_disorder_in_a_file(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("t;y;k\n2;1,5;0\n1;2,5;1\n1;3,5;1\n")
@@ -463,6 +530,41 @@ def test_bad_durations(span):
         series_of([1, 2]).duration(span)
     with pytest.raises(ValueError, match="`span` must be"):
         load_mauna_loa_co2().duration(span)
+
+
+@pytest.mark.parametrize(
+    "span", [7, 7.5, True, np.int64(7), np.timedelta64(7), "7", " +7.5 ", None]
+)
+def test_a_plain_number_is_no_length_of_time_for_dates(span):
+    message = r"`span` must be a Timedelta or text such as '7 days' for dates\. Received: span="
+    with pytest.raises(ValueError, match=message):
+        load_mauna_loa_co2().duration(span)
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        "7 days",
+        "168:00:00",
+        "P7D",
+        pd.Timedelta("7 days"),
+        datetime.timedelta(7),
+        np.timedelta64(7, "D"),
+        pd.offsets.Hour(168),
+    ],
+)
+def test_lengths_of_time_for_dates(span):
+    assert load_mauna_loa_co2().duration(span) == np.diff(load_mauna_loa_co2().time)[0]
+
+
+def test_an_error_of_a_column_can_be_sent_and_reworded():
+    with pytest.raises(ColumnError) as caught:
+        series_of([1, 2], [1.0, np.inf])
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert str(error) == str(caught.value) and error.row == 1
+    wanted = "Received: inf in row 9 (shop 3)"
+    assert error.describe("future", np.array([4, 9]), " (shop 3)").endswith(wanted)
+    assert error.describe("future").startswith("Column `y` of `future` must hold finite numbers")
 
 
 def test_arrays_that_do_not_fit():

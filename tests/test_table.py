@@ -10,6 +10,8 @@ import pytest
 from taylorformer.data_wrangler.series import Series
 from taylorformer.data_wrangler.table import (
     Columns,
+    id_text,
+    ids_of,
     inspect_table,
     read_table,
     split_table,
@@ -69,7 +71,7 @@ def test_the_format_of_dates_is_kept():
     # Names of NumPy are no JSON.
     columns = Columns(np.int64(0), (np.int64(1),))
     assert Columns.from_config(json.loads(json.dumps(columns.get_config()))) == columns
-    pair = Columns(("a", "b"), (("a", "c"),))
+    pair = Columns(("a", "b"), (("a", ("c", np.int64(1))),))
     assert Columns.from_config(json.loads(json.dumps(pair.get_config()))) == pair
 
 
@@ -135,6 +137,21 @@ def test_bad_tables_and_columns():
         Columns.resolve(pd.concat([frame_of("t", "y"), frame_of("y")], axis=1))
 
 
+@pytest.mark.parametrize(
+    "name", [pd.Timestamp("2024"), pd.Timedelta("1h"), np.timedelta64(1, "h"), b"y", ("y", None)]
+)
+def test_names_that_a_file_cannot_keep(name):
+    parts = {"time_column": "t", "target_columns": ("y",)}
+    for role in ("time_column", "target_columns", "id_column", "covariate_columns"):
+        named = (name,) if role in ("target_columns", "covariate_columns") else name
+        with pytest.raises(TypeError, match=f"`{role}` must be text or a number, or a tuple"):
+            Columns(**{**parts, role: named})
+    # As in a wide table, where they are found and not given.
+    if not isinstance(name, tuple):
+        with pytest.raises(TypeError, match="`target_columns` must be text or a number"):
+            Columns.resolve(pd.DataFrame({"t": [1], name: [1.0]}))
+
+
 # One series an id.
 
 
@@ -160,12 +177,59 @@ def test_one_series_an_id_in_order_of_first_appearance():
         (pd.Categorical(["x", "a", "x", "a", "x"], ["unused", "a", "x"]), ["x", "a"]),
         (pd.array([7, 3, 7, 3, 7], "Int64"), ["7", "3"]),
         ([True, False, True, False, True], ["True", "False"]),
+        ([7.0, 3.0, 7.0, 3.0, 7.0], ["7", "3"]),
+        ([7.5, 3.0, 7.5, 3.0, 7.5], ["7.5", "3"]),
+        (["007", "7", "007", "7", "007"], ["007", "7"]),
     ],
 )
 def test_ids_of_other_types(ids, names):
     series = split_table(long_frame(unique_id=ids), LONG)
     assert [one.name for one in series] == names
     assert [one.num_rows for one in series] == [3, 2]
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (1, "1"),
+        (1.0, "1"),
+        (np.float32(-2), "-2"),
+        (np.int64(3), "3"),
+        (1.5, "1.5"),
+        (np.inf, "inf"),
+        ("1.0", "1.0"),
+        ("001", "001"),
+        (True, "True"),
+        (pd.Timestamp("2024-01-01"), "2024-01-01 00:00:00"),
+    ],
+)
+def test_ids_as_text(value, text):
+    assert id_text(value) == text
+
+
+@pytest.mark.parametrize(
+    "ids, kind",
+    [(["b", "a"], str), ([7, 3], int), ([7.0, 3.5], float), (pd.array([7, 3], "Int64"), int)],
+)
+def test_ids_by_their_names(ids, kind):
+    frame = pd.DataFrame({"unique_id": pd.Series(ids)[[0, 1, 0]].array, "ds": [1, 1, 2], "y": 0.0})
+    for table in (frame, frame.set_index(["unique_id", "ds"]), frame[["unique_id"]]):
+        found = ids_of(table, LONG)
+        assert list(found) == [id_text(value) for value in ids]
+        assert list(found.values()) == list(ids) and set(map(type, found.values())) == {kind}
+    assert list(ids_of(frame, LONG)) == [one.name for one in split_table(frame, LONG)]
+    assert ids_of(frame, Columns("ds", ("y",))) == {"": None}
+
+
+def test_bad_ids_by_their_names():
+    with pytest.raises(TypeError, match="`frame` must be a pandas DataFrame"):
+        ids_of([1], LONG)
+    with pytest.raises(ValueError, match="one column 'unique_id'; it is missing"):
+        ids_of(frame_of("ds", "y"), LONG)
+    with pytest.raises(ValueError, match=r"an id in every row\. Received: an empty cell in row 2$"):
+        ids_of(pd.DataFrame({"unique_id": ["a", None]}), LONG)
+    with pytest.raises(ValueError, match=r"differ as text, too\. Received: 1\.0 and '1'$"):
+        ids_of(pd.DataFrame({"unique_id": np.array([1.0, "1"], object)}), LONG)
 
 
 def test_a_table_without_ids_is_one_series():

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer.data_wrangler.checks import check_number
+from taylorformer.data_wrangler.table import id_text
 from taylorformer.training_and_evaluation.plots import plot_forecast
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Forecast:
         time_column: the name of the column of time.
         target_columns: the names of the D_y columns.
         id_column: the name of the column of ids, None where there is none.
+        ids: of the series, as they stand in the table; without them the names are taken.
         context_stamps: for each series the stamps that were read.
         context_values: for each series the values that were read, `[N_C, D_y]`.
     """
@@ -40,6 +42,7 @@ class Forecast:
     time_column: Hashable
     target_columns: tuple[Hashable, ...]
     id_column: Hashable | None = None
+    ids: tuple[Any, ...] = ()
     context_stamps: tuple[pd.Index, ...] = ()
     context_values: tuple[np.ndarray, ...] = ()
 
@@ -85,12 +88,13 @@ class Forecast:
         tail = round(0.5 - share / 2, 12)
         return self.quantile(tail), self.quantile(1 - tail)
 
-    def select(self, name: str) -> "Forecast":
-        """Gives the forecast of one series.
+    def select(self, name: Any) -> "Forecast":
+        """Gives the forecast of one series, by its name or its id.
 
         Raises:
             KeyError: no series of this name.
         """
+        name = id_text(name)
         if name not in self.names:
             known = ", ".join(map(repr, self.names[:8]))
             raise KeyError(f"`name` must be one of {known}. Received: name={name!r}")
@@ -101,6 +105,7 @@ class Forecast:
             samples=self.samples[:, one, : len(self.stamps[place])],
             stamps=self.stamps[one],
             names=self.names[one],
+            ids=self.ids[one],
             context_stamps=self.context_stamps[one],
             context_values=self.context_values[one],
         )
@@ -129,7 +134,7 @@ class Forecast:
                 )
                 labels: list[tuple[Hashable, Any]] = []
                 if self.id_column is not None:
-                    labels.append((self.id_column, self.names[number]))
+                    labels.append((self.id_column, (self.ids or self.names)[number]))
                 labels.append((self.time_column, stamps))
                 if len(self.target_columns) > 1:
                     labels.append(("target", str(target)))
@@ -140,7 +145,7 @@ class Forecast:
 
     def plot(
         self,
-        name: str | None = None,
+        name: Any = None,
         target: Hashable | None = None,
         truth: Any = None,
         title: str = "",

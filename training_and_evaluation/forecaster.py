@@ -18,11 +18,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from taylorformer.data_wrangler.checks import check_choice, check_integer
-from taylorformer.data_wrangler.future import extend_series
+from taylorformer.data_wrangler.future import extend_series, split_future
 from taylorformer.data_wrangler.panel import Panel, as_panel
 from taylorformer.data_wrangler.series import NANOSECONDS, Series
-from taylorformer.data_wrangler.table import Columns, split_table
-from taylorformer.data_wrangler.versions import versions
+from taylorformer.data_wrangler.table import Columns, ids_of, split_table
 from taylorformer.data_wrangler.windows import (
     DEFAULT_FRACTIONS,
     PARTS,
@@ -37,17 +36,17 @@ from taylorformer.model.probabilistic_model import GLOBAL_CLIPNORM
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.backtest import Backtest, backtest
 from taylorformer.training_and_evaluation.forecast import Forecast
+from taylorformer.training_and_evaluation.forecaster_file import FILE, SavedForecaster
 from taylorformer.training_and_evaluation.presets import ForecastPreset, find_preset
 from taylorformer.training_and_evaluation.resumable_fit import TrainingProgress, resumable_fit
 
 Table = pd.DataFrame | Series | Panel | Sequence[Series]
 
-_FORMAT = 1
-_FILE = "forecaster.json"
 _MODEL_FILE = "model.keras"
 # x is float32.
 _X_TOLERANCE = 1e-4
 _MOST_NAMES = 5
+_ID_COLUMN = "unique_id"
 _MOST_NAIVE_WINDOWS = 4096
 
 
@@ -204,6 +203,7 @@ class Forecaster(BaseEstimator):
             date_format=date_format,
         )
         panel, columns = _read(data, resolve, unsorted, duplicates)
+        panel = self._with_training_values(panel)
         splits = [Split.chronological(one.num_rows, self.fractions) for one in panel.series]
         starts = panel_window_starts(panel, splits, spec, "training")
         train_ends = [split.train_end for split in splits]
@@ -224,7 +224,7 @@ class Forecaster(BaseEstimator):
                 patience=preset.patience,
                 checkpoint=checkpoint,
                 resume=resume,
-                fingerprint=_fingerprint(self.seed, preset, windows, splits),
+                fingerprint=_fingerprint([self.seed, self.run_eagerly], preset, windows, splits),
                 callbacks=callbacks,
                 progress=progress,
             )
@@ -247,7 +247,30 @@ class Forecaster(BaseEstimator):
                     "training_steps": progress.epoch * preset.epoch_steps,
                     "best_step": progress.best_epoch * preset.epoch_steps,
                 }
+        scores = self.history_.get("validation_teacher_forced_nll")
+        if scores is not None and not np.isfinite(scores).any():
+            warnings.warn(
+                "no score of the validation part is finite: the weights that are kept were not "
+                "chosen by it",
+                stacklevel=2,
+            )
         return self
+
+    def _with_training_values(self, panel: Panel) -> Panel:
+        """Leaves out those of several series that have nothing to be scaled by."""
+        kept, left_out = [], []
+        for one in panel.series:
+            end = Split.chronological(one.num_rows, self.fractions).train_end
+            known = end > 0 and bool((one.last_observed_row[end - 1] >= 0).all())
+            (kept if known else left_out).append(one)
+        if not left_out or not kept:
+            return panel
+        warnings.warn(
+            "series without a value of every target in their training part are left out: "
+            f"{_listed([one.name for one in left_out])}",
+            stacklevel=3,
+        )
+        return Panel(kept)
 
     @staticmethod
     def _validation_starts(
@@ -256,10 +279,13 @@ class Forecaster(BaseEstimator):
         if not any(len(split.rows("validation")) for split in splits):
             return None
         starts = panel_window_starts(windows.panel, splits, windows.spec, "validation")
+        observed = np.concatenate([[0], np.cumsum(windows.panel.observed)])
+        first_targets = starts + windows.spec.context_length
+        starts = starts[observed[starts + windows.spec.length] > observed[first_targets]]
         if len(starts) > preset.max_validation_windows:
             places = np.linspace(0, len(starts) - 1, preset.max_validation_windows)
             starts = starts[places.astype(np.int64)]
-        if not windows.scored(starts).any():
+        if not len(starts):
             warnings.warn(
                 "no target of the validation part has a value: the last weights are kept, and "
                 "training does not stop early",
@@ -327,16 +353,19 @@ class Forecaster(BaseEstimator):
         check_integer("batch_size", batch_size, 1)
         if horizon is not None:
             check_integer("horizon", horizon, 1)
-        panel = self._panel(data, unsorted, duplicates)
-        futures = self._split_future(future, panel)
-        wanted = self.horizon if horizon is None and future is None else horizon
+        panel, ids = self._panel(data, unsorted, duplicates)
+        futures: Mapping[str, Any] = dict.fromkeys(panel.names)
+        if future is not None:
+            futures = split_future(future, self._columns_of_output(panel), panel.names)
+        context_length = self.scaler_.spec.context_length
+        wanted = self.scaler_.spec.horizon if horizon is None and future is None else horizon
         extended = [
             extend_series(one, num_rows=wanted, future=futures[one.name], columns=self.columns_)
             for one in panel.series
         ]
         scaler = self._scaler_for(panel)
         lengths = [
-            (min(self.context_length, one.num_rows), longer.num_rows - one.num_rows)
+            (min(context_length, one.num_rows), longer.num_rows - one.num_rows)
             for one, longer in zip(panel.series, extended, strict=True)
         ]
         num_targets = max(length for _, length in lengths)
@@ -368,15 +397,23 @@ class Forecaster(BaseEstimator):
             names=panel.names,
             time_column=self.columns_.time_column,
             target_columns=self.columns_.target_columns,
-            id_column=self.columns_.id_column,
-            context_stamps=tuple(one.stamps[-self.context_length :] for one in panel.series),
-            context_values=tuple(one.values[-self.context_length :] for one in panel.series),
+            id_column=self._columns_of_output(panel).id_column,
+            ids=tuple(ids[name] for name in panel.names),
+            context_stamps=tuple(one.stamps[-context_length:] for one in panel.series),
+            context_values=tuple(one.values[-context_length:] for one in panel.series),
         )
+
+    def _columns_of_output(self, panel: Panel) -> Columns:
+        """Gives the columns, with one of ids where several series came without."""
+        if panel.num_series == 1 or self.columns_.id_column is not None:
+            return self.columns_
+        return dataclasses.replace(self.columns_, id_column=_ID_COLUMN)
 
     def _scaler_for(self, panel: Panel) -> WindowScaler:
         if self.columns_.id_column is None and panel.num_series == len(self.scaler_.names) == 1:
             return self.scaler_
-        new = [name for name in panel.names if name not in self.scaler_.names]
+        known = set(self.scaler_.names)
+        new = [name for name in panel.names if name not in known]
         if new:
             warnings.warn(
                 f"series that were not there in training ({_listed(new)}): their scale is measured "
@@ -454,23 +491,23 @@ class Forecaster(BaseEstimator):
 
         Raises:
             NotFittedError: before `fit`.
-            ValueError: a table that cannot be read, a part that is too short, a series that was
-                not there in training, or nothing to score.
+            ValueError: a table that cannot be read, a part that is too short, no series that was
+                there in training, or nothing to score.
         """
         self._check_fitted()
         check_choice("part", part, PARTS)
-        panel = self._panel(data, unsorted, duplicates)
-        spec = WindowSpec(self.context_length, horizon or self.horizon)
+        horizon = (
+            self.scaler_.spec.horizon if horizon is None else check_integer("horizon", horizon, 1)
+        )
+        step = horizon if step is None else check_integer("step", step, 1)
+        panel = self._trained(self._panel(data, unsorted, duplicates)[0])
+        spec = WindowSpec(self.scaler_.spec.context_length, horizon)
         windows = Windows(panel, self.scaler_, spec)
         splits = [self._split(one) for one in panel.series]
         starts = panel_window_starts(panel, splits, spec, part, context_inside)
-        number = panel.series_of(starts)
-        starts = np.concatenate(
-            [
-                spaced_starts(starts[number == own], step or spec.horizon, num_windows)
-                for own in np.unique(number)
-            ]
-        )
+        borders = np.flatnonzero(np.diff(panel.series_of(starts))) + 1
+        chosen = [spaced_starts(own, step, num_windows) for own in np.split(starts, borders)]
+        starts = np.concatenate(chosen)
         return backtest(
             self.model_,
             windows,
@@ -509,37 +546,39 @@ class Forecaster(BaseEstimator):
             (own,) = borders.values()
         return own.split(series, self.scaler_.time_unit)
 
-    def _panel(self, data: Table, unsorted: str, duplicates: str) -> Panel:
-        panel, _ = _read(data, lambda _: self.columns_, unsorted, duplicates)
-        return panel
+    def _panel(
+        self, data: Table, unsorted: str, duplicates: str
+    ) -> tuple[Panel, Mapping[str, Any]]:
+        """Reads a table with the columns of training; gives also the ids as they came."""
+        panel, columns = _read(data, lambda _: self.columns_, unsorted, duplicates)
+        for what in ("target_columns", "covariate_columns"):
+            need, there = getattr(self.columns_, what), getattr(columns, what)
+            if need != there:
+                raise ValueError(
+                    f"`data` must have the `{what}` of training, {need!r}. Received: {there!r}"
+                )
+        if isinstance(data, pd.DataFrame):
+            return panel, ids_of(data, columns)
+        return panel, {name: name for name in panel.names}
 
-    def _split_future(
-        self, future: pd.DataFrame | None, panel: Panel
-    ) -> Mapping[str, pd.DataFrame | None]:
-        """Gives each series its own rows of `future`."""
-        if future is None:
-            return dict.fromkeys(panel.names)
-        if not isinstance(future, pd.DataFrame):
-            raise TypeError(
-                f"`future` must be a pandas DataFrame. Received: {type(future).__name__}"
-            )
-        column = self.columns_.id_column
-        if column is None:
-            return dict.fromkeys(panel.names, future)
-        if column not in future.columns:
+    def _trained(self, panel: Panel) -> Panel:
+        """Leaves out series that were not there in training, as there is no scale for them."""
+        if panel.num_series == len(self.scaler_.names) == 1 and self.columns_.id_column is None:
+            return panel
+        known = set(self.scaler_.names)
+        kept = [one for one in panel.series if one.name in known]
+        new = [one.name for one in panel.series if one.name not in known]
+        if not kept:
             raise ValueError(
-                f"`future` must have the column {column!r}, as there are several series. "
-                f"Received: {', '.join(map(repr, future.columns))}"
+                "`data` must hold series that were there in training. "
+                f"Received: {_listed(new)}; in training there were {_listed(self.scaler_.names)}"
             )
-        parts: dict[str, pd.DataFrame | None] = {
-            str(name[0]): part for name, part in future.groupby([column], sort=False)
-        }
-        missing = [name for name in panel.names if name not in parts]
-        if missing:
-            raise ValueError(
-                f"`future` must have rows for every series. Received: none for {_listed(missing)}"
-            )
-        return parts
+        if not new:
+            return panel
+        warnings.warn(
+            f"series that were not there in training are not scored: {_listed(new)}", stacklevel=3
+        )
+        return Panel(kept)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
@@ -560,33 +599,29 @@ class Forecaster(BaseEstimator):
         """
         self._check_fitted()
         folder = Path(folder)
-        if (folder / _FILE).exists() and not overwrite:
+        if (folder / FILE).exists() and not overwrite:
             raise FileExistsError(
                 f"`folder` must not hold a forecaster yet, unless overwrite=True. "
                 f"Received: {folder}"
             )
         folder.mkdir(parents=True, exist_ok=True)
         _, preset = self.plan()
-        settings = {**self.get_params(deep=False), "preset": preset.get_config()}
-        settings["fractions"] = list(self.fractions)
-        content = {
-            "format": _FORMAT,
-            "versions": versions(),
-            "settings": settings,
-            "columns": self.columns_.get_config(),
-            "scaler": self.scaler_.get_config(),
-            "borders": {name: list(own) for name, own in self.borders_.items()},
-            "x_range": list(self.x_range_),
-            "report": self.report_,
-            "history": self.history_.to_dict("records"),
-        }
-        text = json.dumps(content, indent=2) + "\n"
-        # The text goes last: a folder without it holds no forecaster, not half of one.
-        (folder / _FILE).unlink(missing_ok=True)
+        saved = SavedForecaster(
+            {**self.get_params(deep=False), "preset": preset},
+            self.columns_,
+            self.scaler_,
+            self.borders_,
+            self.x_range_,
+            self.report_,
+            self.history_.to_dict("records"),
+        )
         with tempfile.TemporaryDirectory(dir=folder) as unfinished:
             self.model_.save(Path(unfinished) / _MODEL_FILE)
-            (Path(unfinished) / _FILE).write_text(text, encoding="utf-8")
-            for name in (_MODEL_FILE, _FILE):
+            (Path(unfinished) / FILE).write_text(saved.to_json(), encoding="utf-8")
+            # The text goes first and comes last: a folder without it holds no forecaster, not half
+            # of one.
+            (folder / FILE).unlink(missing_ok=True)
+            for name in (_MODEL_FILE, FILE):
                 os.replace(Path(unfinished) / name, folder / name)
 
     @classmethod
@@ -598,35 +633,15 @@ class Forecaster(BaseEstimator):
             ValueError: the file cannot be read, or is of a format that this version does not know.
         """
         folder = Path(folder)
-        path = folder / _FILE
-        if not path.exists():
-            raise FileNotFoundError(
-                f"`folder` must hold a forecaster, with a file {_FILE}. Received: {folder}"
-            )
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            made_by = content["versions"]["taylorformer"]
-            known = content["format"] == _FORMAT
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"`folder` must hold a forecaster that `save` wrote. Received: {path} ({error!r})"
-            ) from error
-        if not known:
-            raise ValueError(
-                f"{path} must have the format {_FORMAT}. Received: format {content['format']}, "
-                f"made by taylorformer {made_by}; this is {versions()['taylorformer']}"
-            )
-        settings = dict(content["settings"])
-        settings["preset"] = ForecastPreset.from_config(settings["preset"])
-        settings["fractions"] = tuple(settings["fractions"])
-        forecaster = cls(**settings)
+        saved = SavedForecaster.read(folder)
+        forecaster = cls(**saved.settings)
         forecaster.model_ = keras.saving.load_model(folder / _MODEL_FILE)
-        forecaster.scaler_ = WindowScaler.from_config(content["scaler"])
-        forecaster.columns_ = Columns.from_config(content["columns"])
-        forecaster.history_ = pd.DataFrame(content["history"])
-        forecaster.borders_ = {name: _Borders(*own) for name, own in content["borders"].items()}
-        forecaster.x_range_ = tuple(content["x_range"])
-        forecaster.report_ = content["report"]
+        forecaster.scaler_ = saved.scaler
+        forecaster.columns_ = saved.columns
+        forecaster.history_ = pd.DataFrame(saved.history)
+        forecaster.borders_ = {name: _Borders(*own) for name, own in saved.borders.items()}
+        forecaster.x_range_ = saved.x_range
+        forecaster.report_ = dict(saved.report)
         return forecaster
 
 
@@ -651,7 +666,7 @@ def _read(
                 )
     panel = as_panel(data)
     first = panel.series[0]
-    id_column = "unique_id" if panel.num_series > 1 else None
+    id_column = _ID_COLUMN if panel.num_series > 1 else None
     return panel, Columns(
         first.time_column, first.target_columns, id_column, first.covariate_columns
     )
@@ -668,16 +683,15 @@ def _x_range(windows: Windows, starts: np.ndarray) -> tuple[float, float]:
 
 
 def _fingerprint(
-    seed: int, preset: ForecastPreset, windows: Windows, splits: Sequence[Split]
+    settings: list[Any], preset: ForecastPreset, windows: Windows, splits: Sequence[Split]
 ) -> str:
     """Tells trainings apart that would not give the same weights step by step."""
     config = preset.get_config()
-    for name in ("name", "patience"):
-        del config[name]
+    del config["name"]
     if preset.schedule == "constant":
         # More steps are the same training, continued.
         del config["max_steps"]
-    settings = [seed, config, windows.scaler.get_config()]
+    settings = [*settings, config, preset.epoch_steps, windows.scaler.get_config()]
     digest = hashlib.sha256(json.dumps(settings).encode())
     for one, split in zip(windows.panel.series, splits, strict=True):
         for array in (one.time, one.values, one.known):

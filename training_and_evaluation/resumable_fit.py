@@ -5,6 +5,7 @@ import json
 import math
 import os
 import warnings
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,11 @@ def resumable_fit(
     model.build_for_training(make_training_data(0), model.optimizer)
     if resume and path is not None and path.exists():
         _load(path, model, fingerprint, progress)
+        if progress.epoch > num_epochs:
+            raise ValueError(
+                f"`num_epochs` must be at least the {progress.epoch} of {path}, to go on with it. "
+                f"Received: num_epochs={num_epochs}"
+            )
     keeper = _Keeper(progress, path, fingerprint, patience, epoch_steps)
     try:
         if progress.epoch < num_epochs and not keeper.out_of_patience:
@@ -95,7 +101,8 @@ def resumable_fit(
                 epochs=num_epochs,
                 steps_per_epoch=epoch_steps,
                 validation_data=validation_data,
-                callbacks=[keeper, *callbacks],
+                # The last to be called, so that the checkpoint holds what the others have done.
+                callbacks=[*callbacks, keeper],
                 verbose=0,
             )
     finally:
@@ -180,7 +187,7 @@ def _save(
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     # A process that is killed here leaves the old checkpoint as it was.
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
+    unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         with unfinished.open("wb") as file:
             arrays[_META] = np.array(json.dumps(meta))
@@ -196,11 +203,11 @@ def _load(
     path: Path, model: ProbabilisticModel, fingerprint: str, progress: TrainingProgress
 ) -> None:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         meta = json.loads(str(arrays.pop(_META)))
         wrong = meta["format"] != _FORMAT
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"`checkpoint` must be a file that training has written. Received: {path} ({error})"
         ) from error
@@ -212,8 +219,9 @@ def _load(
         )
     if meta["fingerprint"] != fingerprint:
         raise ValueError(
-            "training can only go on with the data and settings it began with. "
-            f"Received: others than those of {path}; choose another folder, or start anew"
+            "training can only go on with the data and settings it began with (and the same "
+            "max_steps, unless the learning rate is constant). "
+            f"Received: others than those of {path}; choose another file, or start anew"
         )
     state = _state(model)
     names = {name for name in arrays if not name.startswith("best_")}

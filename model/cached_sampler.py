@@ -1,0 +1,372 @@
+"""Joint samples at about the price of one pass.
+
+The hidden states of context and of earlier targets never change when a target is added, so each
+layer keeps its keys and values, and one more target costs one more row. What depends on x and
+y_context only is made once, before the loop, and shared by all samples: neighbours, features of x,
+the tower MHA-X up to its last attention weights, and all keys and values of the context.
+`PlainSampler` runs the whole network for every target and is what this is held equal to.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import tensorflow as tf
+
+from taylorformer.data_wrangler.representation_extractor import RepresentationExtractor
+from taylorformer.model.attention import MultiHeadAttention, within_range
+from taylorformer.model.attention_block import AttentionBlock
+from taylorformer.model.counter_noise import normal_noise
+from taylorformer.model.local_taylor import LocalTaylor
+from taylorformer.model.mask import context_visibility, target_visibility
+from taylorformer.model.mha_x import MHAX
+from taylorformer.model.mha_x_net import MHAXNet
+from taylorformer.model.mha_xy import MHAXY
+from taylorformer.model.sampler import sampling_order
+from taylorformer.model.shuffling import permute_targets
+
+if TYPE_CHECKING:
+    from taylorformer.model.taylorformer import Taylorformer
+
+_MOST_BYTES = 2**28
+"""What the caches of all samples that are drawn at once may take, unless `chunk_size` says more."""
+
+# What the sampler takes apart. A subclass that overrides one of these is not taken apart.
+_KNOWN = {
+    RepresentationExtractor: ("call", "_neighbourhood", "_features_and_neighbourhood"),
+    LocalTaylor: ("call",),
+    MHAXNet: ("call", "head"),
+    MHAX: ("call", "_run", "_hidden"),
+    MHAXY: ("call", "_run", "_hidden"),
+    AttentionBlock: ("call", "finish"),
+    MultiHeadAttention: ("call", "_attend", "_project"),
+}
+
+
+def can_be_cached(model: "Taylorformer") -> bool:
+    """Tells whether all parts of a model are those that the sampler can take apart."""
+    from taylorformer.model.taylorformer import Taylorformer
+
+    if type(model).call is not Taylorformer.call:
+        return False
+    for layer in model._flatten_layers(include_self=False):
+        for known, names in _KNOWN.items():
+            if isinstance(layer, known):
+                own = type(layer)
+                names = (*names, "__call__")
+                if any(getattr(own, name) is not getattr(known, name) for name in names):
+                    return False
+    return isinstance(model.local_taylor.network, MHAXNet)
+
+
+class _Shared(NamedTuple):
+    """What all samples of a sequence share; N_T rows first where there are rows."""
+
+    context_mask: tf.Tensor
+    seen: tf.Tensor
+    rows: dict[str, tf.Tensor]
+    x_fe: tf.Tensor
+    context: list[tuple[tf.Tensor, tf.Tensor]]
+    weights: tf.Tensor | None
+    weighted_context: tf.Tensor | None
+    skip: tf.Tensor | None
+
+
+class CachedLoop:
+    """The loop over targets, as plain TensorFlow operations.
+
+    Args:
+        model: a `Taylorformer` that has been built, with parts that `can_be_cached`.
+        in_place: write rows into the caches with the operation that does so whoever else holds
+            them, and read the rows that are there. False: with operations that XLA compiles (it
+            writes in place by itself, and knows no length that changes in a loop).
+    """
+
+    def __init__(self, model: "Taylorformer", in_place: bool = True) -> None:
+        self._model = model
+        self._extractor = model.local_taylor.representation_extractor
+        self._network = model.local_taylor.network
+        self._taylor = model.local_taylor.taylor_order is not None
+        self._in_place = in_place
+
+    def draw(
+        self,
+        batch: dict[str, tf.Tensor],
+        places: tf.Tensor,
+        sample_numbers: tf.Tensor,
+        sequence_keys: tf.Tensor,
+        seed: tf.Tensor,
+    ) -> tf.Tensor:
+        """Draws S samples of every sequence.
+
+        Args:
+            batch: a prepared batch of B sequences.
+            places: `[B, N_T]`, the order in which targets are drawn.
+            sample_numbers: `[S]`, the number of each sample.
+            sequence_keys: `[B]`.
+            seed: int64 scalar.
+
+        Returns:
+            `[S, B, N_T, D_y]`, in the order of the batch; 0 at masked targets.
+        """
+        y_dims = self._model.y_dims
+        noise = normal_noise(
+            seed,
+            sequence_keys[:, tf.newaxis],
+            sample_numbers,
+            tf.transpose(places)[:, :, tf.newaxis],
+            y_dims,
+        )
+        num_target, num_samples = tf.shape(noise)[0], tf.shape(noise)[2]
+        shared, state = self._before(permute_targets(batch, places), num_samples)
+        num_context = tf.shape(batch["x_context"])[1]
+        caches = self._empty_caches(tf.shape(noise)[:3])
+
+        def step(
+            i: tf.Tensor, state: tf.Tensor, caches: tuple[tf.Tensor, ...]
+        ) -> tuple[tf.Tensor, tf.Tensor, tuple[tf.Tensor, ...]]:
+            y, row, columns = self._step(shared, i, state, caches, noise[i], num_context)
+            # Nobody may still be reading what is written to.
+            with tf.control_dependencies([y, row, *columns]):
+                state = self._write(state, num_context + i, row)
+                caches = tuple(
+                    self._write(cache, i, column)
+                    for cache, column in zip(caches, columns, strict=True)
+                )
+            return i + 1, state, caches
+
+        _, state, _ = tf.while_loop(
+            lambda i, *_: i < num_target,
+            step,
+            [tf.constant(0), state, caches],
+            parallel_iterations=1,
+        )
+        y = tf.transpose(state[num_context:, ..., :y_dims], [1, 0, 2, 3])
+        y = tf.gather(y, tf.argsort(places, axis=-1), batch_dims=1)
+        return tf.transpose(y, [2, 0, 1, 3])
+
+    def _before(
+        self, batch: dict[str, tf.Tensor], num_samples: tf.Tensor
+    ) -> tuple[_Shared, tf.Tensor]:
+        """Makes what is shared, and the state `[N, B, S, C]`, still 0 in target rows."""
+        features, rows, context_state = self._extractor.before_sampling(batch)
+        num_context = tf.shape(batch["x_context"])[1]
+        num_target = tf.shape(batch["x_target"])[1]
+        mask = batch["context_mask"]
+        context_visible = context_visibility(mask)
+        visible = target_visibility(mask, features["target_seen"])
+        x_fe = features["x_fe"]
+        weights = weighted = skip = None
+        if self._network.mha_x is not None:
+            weights, skip = self._network.mha_x.before_sampling(x_fe, visible, context_visible)
+            y = self._as_values(features["y"][:, :num_context])
+            weighted = tf.matmul(weights[..., :num_context], y[:, tf.newaxis])
+            weights, weighted = (
+                tf.transpose(part, [2, 0, 1, 3]) for part in (weights[..., num_context:], weighted)
+            )
+            skip = tf.transpose(skip, [1, 0, 2])[:, :, tf.newaxis]
+        context = []
+        if self._network.mha_xy is not None:
+            tower = self._network.mha_xy
+            keys = tower.row_features(
+                x_fe[:, :num_context],
+                features["y_seen"][:, :num_context],
+                features["y_fe"][:, :num_context],
+            )
+            context = tower.before_sampling(keys, context_visible)
+        shape = tf.shape(context_state)
+        known = tf.tile(context_state[:, :, tf.newaxis], [1, 1, num_samples, 1])
+        unknown = self._new([num_target, shape[1], num_samples, context_state.shape[-1]])
+        shared = _Shared(
+            context_mask=mask,
+            seen=tf.transpose(features["target_seen"]),
+            rows=rows,
+            x_fe=tf.transpose(x_fe[:, num_context:], [1, 0, 2])[:, :, tf.newaxis],
+            context=context,
+            weights=weights,
+            weighted_context=weighted,
+            skip=skip,
+        )
+        return shared, tf.concat([known, unknown], axis=0)
+
+    def _step(
+        self,
+        shared: _Shared,
+        i: tf.Tensor,
+        state: tf.Tensor,
+        caches: tuple[tf.Tensor, ...],
+        noise: tf.Tensor,
+        num_context: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
+        """Draws target i; gives its y `[B, S, D_y]`, its state and what the caches get."""
+        near, y_seen, terms = self._extractor.sample_row(shared.rows, i, state)
+        seen = shared.seen
+        if self._in_place:
+            earlier, seen = slice(0, i), seen[:i]
+        else:
+            earlier = slice(None)
+            seen &= tf.range(tf.shape(seen)[0])[:, tf.newaxis] < i
+        num_samples = tf.shape(state)[2]
+        x_fe = tf.tile(shared.x_fe[i], [1, num_samples, 1])
+        joined, columns = [], []
+        mha_x, mha_xy = self._network.mha_x, self._network.mha_xy
+        if mha_x is not None:
+            y_earlier = self._as_values(state[num_context:, ..., : self._model.y_dims][earlier])
+            # [B, H, R] times [B, R, S D_y]: y is summed by the weights before it is projected.
+            shape = tf.shape(y_earlier)
+            flat = tf.reshape(y_earlier, [shape[0], shape[1], shape[2] * self._model.y_dims])
+            weights = shared.weights[i][..., earlier]
+            weighted = tf.matmul(weights, tf.transpose(flat, [1, 0, 2]))
+            shape = [tf.shape(weighted)[0], weighted.shape[1], num_samples, self._model.y_dims]
+            weighted = tf.reshape(weighted, shape) + shared.weighted_context[i][:, :, tf.newaxis]
+            sees = tf.reduce_any(shared.context_mask, axis=1) | tf.reduce_any(seen, axis=0)
+            joined.append(mha_x.sample_row(weighted, sees, shared.skip[i]))
+        if mha_xy is not None:
+            query = mha_xy.row_features(x_fe, y_seen, None)
+            rows = [cache[earlier] for cache in caches]
+            pairs = list(zip(rows[::2], rows[1::2], strict=True))
+            output, own = mha_xy.sample_row(query, shared.context, pairs, shared.context_mask, seen)
+            joined.append(output)
+        outputs = self._network.head(joined)
+        mean, scale = outputs["mean"], self._model.scale_from_raw(outputs["raw_scale"])
+        if self._taylor:
+            mean += terms
+        y = tf.where(shared.seen[i][:, tf.newaxis, tf.newaxis], mean + scale * noise, 0.0)
+        y_fe, row = self._extractor.sampled_row(near, y)
+        if mha_xy is not None:
+            key = mha_xy.row_features(x_fe, y_seen, y_fe)
+            own = [mha_xy.columns(mha_xy.blocks[0], key), *own]
+            columns = [part for pair in own for part in pair]
+        return y, row, columns
+
+    def _as_values(self, y: tf.Tensor) -> tf.Tensor:
+        """Bounds y as a projection of it would."""
+        return tf.cast(within_range(y, self._model.compute_dtype), tf.float32)
+
+    def _empty_caches(self, sizes: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """Makes room for keys and values of targets, `[N_T, d, B, H, S]`, two a block."""
+        tower = self._network.mha_xy
+        if tower is None:
+            return ()
+        shape = [sizes[0], tower.head_dim, sizes[1], tower.num_heads, sizes[2]]
+        return tuple(
+            self._new(shape, self._model.compute_dtype) for _ in range(2 * tower.num_layers)
+        )
+
+    def _new(self, shape: list[tf.Tensor | int], dtype: str = "float32") -> tf.Tensor:
+        if not self._in_place:
+            return tf.zeros(shape, dtype)
+        # Not `zeros`, which may become a constant that all calls share.
+        new = tf.raw_ops.Empty(shape=tf.stack(shape), dtype=dtype, init=True)
+        new.set_shape([size if isinstance(size, int) else None for size in shape])
+        return new
+
+    def _write(self, cache: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
+        if self._in_place:
+            written = tf.raw_ops.InplaceUpdate(x=cache, i=place[tf.newaxis], v=row[tf.newaxis])
+        else:
+            written = tf.tensor_scatter_nd_update(cache, [[place]], row[tf.newaxis])
+        written.set_shape(cache.shape)
+        return written
+
+
+class CachedSampler:
+    """Draws joint samples with the loop that keeps keys and values.
+
+    It keeps one compiled graph for all lengths, and one more for each shape that XLA compiles. (A
+    plain object and no trackable one, so that graphs do not become part of a saved model.)
+
+    Args:
+        model: a `Taylorformer` that has been built, with parts that `can_be_cached`.
+        xla: draw with operations that XLA compiles, for graphs around this one.
+    """
+
+    def __init__(self, model: "Taylorformer", xla: bool = False) -> None:
+        self._model = model
+        self._loop = CachedLoop(model, in_place=not xla)
+        batch = {
+            "x_context": tf.TensorSpec([None, None, model.x_dims], tf.float32),
+            "y_context": tf.TensorSpec([None, None, model.y_dims], tf.float32),
+            "x_target": tf.TensorSpec([None, None, model.x_dims], tf.float32),
+            "context_mask": tf.TensorSpec([None, None], tf.bool),
+            "target_mask": tf.TensorSpec([None, None], tf.bool),
+        }
+        vector = tf.TensorSpec([None], tf.int64)
+        signature = [
+            batch,
+            tf.TensorSpec([None, None], tf.int32),
+            vector,
+            vector,
+            tf.TensorSpec([], tf.int64),
+        ]
+        self._plain = tf.function(
+            CachedLoop(model).draw, input_signature=signature, autograph=False
+        )
+        self._xla = tf.function(
+            CachedLoop(model, in_place=False).draw, jit_compile=True, autograph=False
+        )
+
+    def __call__(
+        self,
+        batch: dict[str, tf.Tensor],
+        num_samples: int,
+        seed: tf.Tensor,
+        sequence_keys: tf.Tensor,
+        order: str,
+        chunk_size: int | None,
+        jit_compile: bool = False,
+    ) -> tf.Tensor:
+        """Draws `[S, B, N_T, D_y]`; see `ProbabilisticModel.sample`."""
+        batch_size, num_target = (int(size) for size in tf.shape(batch["x_target"])[:2])
+        places = sampling_order(order, batch, seed, sequence_keys, self._model.distance_dims)
+        rows = int(self.rows_at_once(batch)) if chunk_size is None else chunk_size
+        sequences = max(1, min(rows // num_samples, batch_size))
+        if chunk_size is None:
+            sequences = min(sequences, int(self._sequences_at_once(batch)))
+        samples = max(1, min(rows // sequences, num_samples))
+        parts = []
+        for first in range(0, batch_size, sequences):
+            some = slice(first, first + sequences)
+            own = [{name: value[some] for name, value in batch.items()}, places[some]]
+            drawn = []
+            for start in range(0, num_samples, samples):
+                numbers = tf.range(start, min(start + samples, num_samples), dtype=tf.int64)
+                draw = self._xla if jit_compile else self._plain
+                drawn.append(draw(*own, numbers, sequence_keys[some], seed))
+            parts.append(tf.concat(drawn, axis=0))
+        if not parts:
+            return tf.zeros([num_samples, 0, num_target, self._model.y_dims])
+        return tf.concat(parts, axis=1)
+
+    def draw_all(
+        self, batch: dict[str, tf.Tensor], num_samples: int, seed: tf.Tensor, keys: tf.Tensor
+    ) -> tf.Tensor:
+        """Draws `[S, B, N_T, D_y]` in the order given, as one graph, some samples at once."""
+        num_sequences = tf.shape(batch["x_target"], tf.int64)[0]
+        chunk = self.rows_at_once(batch) // tf.maximum(num_sequences, 1)
+        chunk = tf.clip_by_value(chunk, 1, num_samples)
+        places = sampling_order("given", batch, seed, keys)
+
+        def some(first: tf.Tensor) -> tf.Tensor:
+            return self._loop.draw(batch, places, first + tf.range(chunk), keys, seed)
+
+        firsts = tf.range(0, num_samples, chunk, dtype=tf.int64)
+        spec = tf.TensorSpec([None, None, None, self._model.y_dims])
+        drawn = tf.map_fn(some, firsts, fn_output_signature=spec, parallel_iterations=1)
+        shape = tf.concat([[-1], tf.shape(batch["x_target"])[:2], [self._model.y_dims]], axis=0)
+        return tf.reshape(drawn, shape)[:num_samples]
+
+    def rows_at_once(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Gives how many samples, of all sequences together, keep the caches within the bound."""
+        num_target = tf.shape(batch["x_target"], tf.int64)[1]
+        num_points = num_target + tf.shape(batch["x_context"], tf.int64)[1]
+        tower = self._model.local_taylor.network.mha_xy
+        width = (
+            0 if tower is None else tower.num_heads * tower.head_dim * (2 * tower.num_layers + 4)
+        )
+        numbers = num_target * width + num_points * 8 * self._model.y_dims
+        return tf.maximum(_MOST_BYTES // (4 * tf.maximum(numbers, 1)), 1)
+
+    def _sequences_at_once(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Gives how many sequences keep the attention scores before the loop within the bound."""
+        sizes = [tf.shape(batch[f"x_{part}"], tf.int64)[1] for part in ("context", "target")]
+        scores = tf.square(tf.add_n(sizes)) * 4 * self._model.num_heads
+        return tf.maximum(_MOST_BYTES // (4 * tf.maximum(scores, 1)), 1)
