@@ -58,16 +58,19 @@ def can_be_cached(model: "Taylorformer") -> bool:
 
 
 class _Shared(NamedTuple):
-    """What all samples of a sequence share; N_T rows first where there are rows."""
+    """What all samples of a sequence share; N_T rows first where there are rows.
+
+    The last three are those of MHA-X, and None without it.
+    """
 
     context_mask: tf.Tensor
     seen: tf.Tensor
     rows: dict[str, tf.Tensor]
     x_fe: tf.Tensor
     context: list[tuple[tf.Tensor, tf.Tensor]]
-    weights: tf.Tensor | None
-    weighted_context: tf.Tensor | None
-    skip: tf.Tensor | None
+    weights: tf.Tensor
+    weighted_context: tf.Tensor
+    skip: tf.Tensor
 
 
 class CachedLoop:

@@ -1,5 +1,6 @@
 """The contract that every model of the package keeps."""
 
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -607,6 +608,43 @@ class ProbabilisticModel(keras.Model):
         return self.compute_metrics(None, batch["y_target"], outputs["mean"], mask)
 
     # Saving.
+
+    def export(
+        self,
+        filepath: str | os.PathLike[str],
+        format: str = "tf_saved_model",
+        verbose: bool | None = None,
+    ) -> None:
+        """Writes a SavedModel, which serves with TensorFlow alone; no optimizer is in it.
+
+        Endpoints, each also as `<name>_masked` with `context_mask` and `target_mask`:
+
+        - `serving_default`: `x_context`, `y_context`, `x_target`, `num_samples` and `seed` (int32
+          scalars) and `quantile_levels` `[Q]` give `mean`, `stddev` `[B, N_T, D_y]` and
+          `quantiles` `[B, N_T, D_y, Q]` of free-running samples;
+        - `sample`: the same without levels gives `samples` `[S, B, N_T, D_y]`;
+        - `log_prob`: `x_context`, `y_context`, `x_target`, `y_target` give `log_prob` `[B]`.
+
+        Every sequence is drawn with key 0, so that an answer does not depend on what else is in the
+        request. B, N_C and N_T are free.
+
+        Args:
+            filepath: a folder.
+            format: "tf_saved_model".
+            verbose: as in Keras; nothing is printed.
+
+        Raises:
+            ValueError: the model has not been built, or another format.
+        """
+        from taylorformer.model.serving import export_model
+
+        check_choice("format", format, ("tf_saved_model",))
+        if not self.built:
+            raise ValueError(
+                "the model must be built (fit it, call it, or `build` it) before it is exported. "
+                "Received: a model without weights"
+            )
+        export_model(self, filepath)
 
     def get_build_config(self) -> dict[str, Any] | None:
         """Returns D_x and D_y."""

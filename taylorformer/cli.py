@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from taylorformer.forecast_commands import backtest, fit, forecast, start_tensorflow
+from taylorformer.forecast_commands import backtest, export, fit, forecast, start_tensorflow
 
 
 class _BadInput(click.ClickException):
@@ -70,7 +70,7 @@ def demo(output: Path, seed: int, steps: int, samples: int) -> None:
     run_demo(output=output, seed=seed, steps=steps, num_samples=samples)
 
 
-for _command in (fit, forecast, backtest):
+for _command in (fit, forecast, backtest, export):
     cli.add_command(_command)
 
 

@@ -568,6 +568,36 @@ def backtest(
         click.echo(f"Wrote {output}.")
 
 
+@click.command()
+@_model_to_read
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Folder for the SavedModel.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace what is in the folder.")
+def export(model: Path, output: Path, overwrite: bool) -> None:
+    """Write a model as a SavedModel that TensorFlow alone can serve.
+
+    It takes raw numbers and times and gives forecasts in their units.
+    """
+    _columns_of(model)
+    if output.exists() and any(output.iterdir()) and not overwrite:
+        raise click.BadParameter(
+            f"{output} is not empty; --overwrite replaces what is in it.", param_hint="--output"
+        )
+    start_tensorflow()
+    from taylorformer.training_and_evaluation.forecaster import Forecaster
+
+    forecaster = Forecaster.load(model)
+    forecaster.export(output)
+    names = forecaster.scaler_.names
+    click.echo(f"Wrote {output}: endpoints serving_default, sample, log_prob.")
+    if len(names) > 1:
+        click.echo(f"The input `series` counts from 0 in this order: {', '.join(names)}")
+
+
 def _season(season: str | None) -> float | str | None:
     try:
         return None if season is None else float(season)

@@ -163,6 +163,17 @@ def test_backtest_shows_and_writes_scores(folder, run, tmp_path):
     assert code == 0 and "standardised" in out
 
 
+def test_export_writes_a_saved_model(folder, run, tmp_path):
+    arguments = ("export", "--model", folder / "model", "--output", tmp_path / "served")
+    code, out, _ = run(*arguments)
+    assert code == 0 and "serving_default" in out
+    assert (tmp_path / "served" / "saved_model.pb").exists()
+    code, _, error = run(*arguments)
+    assert code == 2 and "is not empty; --overwrite replaces" in one_line(error)
+    code, _, error = run("export", "--model", tmp_path, "--output", tmp_path / "other")
+    assert code == 2 and "holds no trained model" in one_line(error)
+
+
 def test_a_dry_run_says_what_would_be_read(folder, run, tmp_path):
     table = long_table()
     table = pd.concat([table, table.tail(1)])
@@ -193,7 +204,13 @@ def test_a_dry_run_and_help_need_no_tensorflow(folder):
     )
     table = str(folder / "table.csv")
     dry = ("fit", table, "--model", "nowhere", *FIT[2:], "--dry-run")
-    for arguments in (dry, ("fit", "--help"), ("forecast", "--help"), ("backtest", "--help")):
+    for arguments in (
+        dry,
+        ("fit", "--help"),
+        ("forecast", "--help"),
+        ("backtest", "--help"),
+        ("export", "--help"),
+    ):
         done = subprocess.run(
             [sys.executable, "-c", script, *arguments], capture_output=True, text=True
         )

@@ -165,7 +165,7 @@ def test_training_stops_early_and_keeps_the_best_weights(table):
 
 COMMAND = (
     *(sys.executable, "-m", "taylorformer", "fit", "mauna_loa_co2", "--target", "co2"),
-    *("--context-length", "12", "--horizon", "6", "--max-steps", "500", "--seed", "5"),
+    *("--context-length", "12", "--horizon", "6", "--max-steps", "900", "--seed", "5"),
 )
 
 
@@ -175,6 +175,8 @@ def start(folder, *options):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        # A process in the background of a shell ignores Ctrl-C, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
@@ -195,14 +197,14 @@ def test_killed_five_times_training_ends_with_the_same_weights(tmp_path, record_
     _, text = process.communicate()
     assert process.returncode == 0, text
     seconds = ((whole / "training.npz").stat().st_mtime_ns - first) / 1e9
-    moments = np.random.default_rng(0).uniform(0, 0.3 * seconds, 5)
+    moments = np.random.default_rng(0).uniform(0, 0.12 * seconds, 5)
     killed_at, before = [], None
     for number, moment in enumerate(moments):
         process = start(broken, *(["--resume"] if number else []))
         before = wait_for_change(broken / "training.npz", before)
         time.sleep(moment)
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.communicate()
         assert process.returncode == -signal.SIGKILL
         assert not (broken / "forecaster.json").exists()
         before = (broken / "training.npz").stat().st_mtime_ns
@@ -212,7 +214,7 @@ def test_killed_five_times_training_ends_with_the_same_weights(tmp_path, record_
     process = start(broken, "--resume")
     _, text = process.communicate()
     assert process.returncode == 0, text
-    assert killed_at == sorted(set(killed_at)) and killed_at[-1] < 10
+    assert killed_at == sorted(set(killed_at)) and killed_at[-1] < 18
     assert_same(Forecaster.load(broken), Forecaster.load(whole))
     table = load_mauna_loa_co2().to_frame()
     ours, theirs = (Forecaster.load(f).forecast(table, num_samples=3) for f in (broken, whole))

@@ -239,7 +239,7 @@ class Forecaster(BaseEstimator):
                     for one, split in zip(panel.series, splits, strict=True)
                 }
                 self.x_range_ = _x_range(windows, starts)
-                self.report_ = {
+                self.report_: dict[str, Any] = {
                     "series": {one.name: one.missing_summary() for one in panel.series},
                     "num_training_windows": len(starts),
                     "num_validation_windows": 0 if validation is None else len(validation),
@@ -258,7 +258,8 @@ class Forecaster(BaseEstimator):
 
     def _with_training_values(self, panel: Panel) -> Panel:
         """Leaves out those of several series that have nothing to be scaled by."""
-        kept, left_out = [], []
+        kept: list[Series] = []
+        left_out: list[Series] = []
         for one in panel.series:
             end = Split.chronological(one.num_rows, self.fractions).train_end
             known = end > 0 and bool((one.last_observed_row[end - 1] >= 0).all())
@@ -613,7 +614,7 @@ class Forecaster(BaseEstimator):
             self.borders_,
             self.x_range_,
             self.report_,
-            self.history_.to_dict("records"),
+            _records(self.history_),
         )
         with tempfile.TemporaryDirectory(dir=folder) as unfinished:
             self.model_.save(Path(unfinished) / _MODEL_FILE)
@@ -623,6 +624,37 @@ class Forecaster(BaseEstimator):
             (folder / FILE).unlink(missing_ok=True)
             for name in (_MODEL_FILE, FILE):
                 os.replace(Path(unfinished) / name, folder / name)
+
+    def export(self, folder: str | os.PathLike[str]) -> None:
+        """Writes a SavedModel that takes raw numbers and gives forecasts in their units.
+
+        TensorFlow alone serves it. Endpoints:
+
+        - `serving_default`: `time_context` `[B, N_C]` and `time_target` `[B, N_T]` (float64: for
+          dates seconds, since any instant that is the same for one sequence; else the numbers of
+          the table), `y_context` `[B, N_C, D_y]` (float64, NaN = missing), `num_samples` and `seed`
+          (int32 scalars), `quantile_levels` `[Q]`; where there are covariates also
+          `covariates_context` and `covariates_target` `[B, N, D_c]`, and where there are several
+          series `series` `[B]` (int32, their places in `scaler_.names`). It gives `mean`, `stddev`
+          `[B, N_T, D_y]` and `quantiles` `[B, N_T, D_y, Q]`, float64;
+        - `sample`: the same without levels gives `samples` `[S, B, N_T, D_y]`;
+        - `log_prob`: the first three (and the like) and `y_target` `[B, N_T, D_y]` (NaN = not
+          scored) give `log_prob` `[B]`, the density in the units of the table.
+
+        Every sequence is drawn with key 0, so that an answer does not depend on what else is in the
+        request; `forecast` has keys by series and origin, so its samples are others of the same
+        law.
+
+        Args:
+            folder: for the SavedModel.
+
+        Raises:
+            NotFittedError: before `fit`.
+        """
+        from taylorformer.training_and_evaluation.forecaster_serving import export_forecaster
+
+        self._check_fitted()
+        export_forecaster(self, folder)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Forecaster":
@@ -643,6 +675,10 @@ class Forecaster(BaseEstimator):
         forecaster.x_range_ = saved.x_range
         forecaster.report_ = dict(saved.report)
         return forecaster
+
+
+def _records(history: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in history.to_dict("records")]
 
 
 def _listed(names: Sequence[str]) -> str:

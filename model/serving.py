@@ -1,0 +1,163 @@
+"""Models as SavedModels, which serve without this package, without Keras, and without Python.
+
+Every endpoint takes and gives dictionaries, with the batch and all lengths free. A SavedModel
+signature cannot leave an input out, so each endpoint is there twice: without masks, and with them
+as `<name>_masked`. All share one graph for drawing and one for the density.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+if TYPE_CHECKING:
+    from taylorformer.model.probabilistic_model import ProbabilisticModel
+
+Endpoint = Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]]
+
+NUM_SAMPLES = tf.TensorSpec([], tf.int32, "num_samples")
+SEED = tf.TensorSpec([], tf.int32, "seed")
+QUANTILE_LEVELS = tf.TensorSpec([None], tf.float32, "quantile_levels")
+
+
+class Drawing:
+    """Graphs that endpoints share: drawing, and the density.
+
+    Args:
+        model: a model that has been built.
+    """
+
+    def __init__(self, model: "ProbabilisticModel") -> None:
+        self._model = model
+        x_dims, y_dims = model.x_dims, model.y_dims
+        spec = {
+            "x_context": tf.TensorSpec([None, None, x_dims]),
+            "y_context": tf.TensorSpec([None, None, y_dims]),
+            "x_target": tf.TensorSpec([None, None, x_dims]),
+            "context_mask": tf.TensorSpec([None, None], tf.bool),
+            "target_mask": tf.TensorSpec([None, None], tf.bool),
+        }
+        self._sampler = model.make_sampler()
+        self._draw = tf.function(
+            self._draw_samples, input_signature=[spec, NUM_SAMPLES, SEED], autograph=False
+        )
+        spec = {**spec, "y_target": tf.TensorSpec([None, None, y_dims])}
+        self._density = tf.function(self._log_prob, input_signature=[spec], autograph=False)
+
+    def sample(
+        self, inputs: Mapping[str, tf.Tensor], num_samples: tf.Tensor, seed: tf.Tensor
+    ) -> tf.Tensor:
+        """Draws `[S, B, N_T, D_y]`, every sequence with key 0; masks may be left out."""
+        return self._draw(self._model.prepare(inputs), num_samples, seed)
+
+    def log_prob(self, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """Gives log p(Y_T given X_T, X_C, Y_C), `[B]`, for inputs with `y_target`."""
+        return self._density(self._model.prepare(inputs))
+
+    def _draw_samples(
+        self, batch: dict[str, tf.Tensor], num_samples: tf.Tensor, seed: tf.Tensor
+    ) -> tf.Tensor:
+        check = tf.debugging.assert_positive(
+            num_samples, message="`num_samples` must be at least 1"
+        )
+        with tf.control_dependencies([check]):
+            num_samples = tf.cast(num_samples, tf.int64)
+        keys = tf.zeros(tf.shape(batch["x_target"])[:1], tf.int64)
+        return self._sampler.draw_all(batch, num_samples, tf.cast(seed, tf.int64), keys)
+
+    def _log_prob(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        return self._model.log_prob(
+            {name: value for name, value in batch.items() if name != "y_target"}, batch["y_target"]
+        )
+
+
+def summarize(
+    samples: tf.Tensor, quantile_levels: tf.Tensor, target_mask: tf.Tensor | None
+) -> dict[str, tf.Tensor]:
+    """Reads mean, standard deviation and quantiles off samples.
+
+    Args:
+        samples: `[S, B, N_T, D_y]`.
+        quantile_levels: `[Q]`, from 0 to 1.
+        target_mask: `[B, N_T]` bool, or None: all take part.
+
+    Returns:
+        `mean` and `stddev` `[B, N_T, D_y]`, and `quantiles` `[B, N_T, D_y, Q]`, with linear
+        interpolation. At masked targets 0, 1 and 0.
+    """
+    check = tf.debugging.Assert(
+        tf.reduce_all((quantile_levels >= 0) & (quantile_levels <= 1)),
+        ["`quantile_levels` must be from 0 to 1. Received:", quantile_levels],
+    )
+    with tf.control_dependencies([check]):
+        levels = 100 * tf.cast(quantile_levels, samples.dtype)
+    quantiles = tfp.stats.percentile(samples, levels, axis=0, interpolation="linear")
+    stddev = tf.math.reduce_std(samples, axis=0)
+    if target_mask is not None:
+        stddev = tf.where(target_mask[..., tf.newaxis], stddev, tf.ones_like(stddev))
+    return {
+        "mean": tf.reduce_mean(samples, axis=0),
+        "stddev": stddev,
+        "quantiles": tf.transpose(quantiles, [1, 2, 3, 0]),
+    }
+
+
+def endpoint(function: Endpoint, inputs: Iterable[tf.TensorSpec]) -> tf.types.experimental.Callable:
+    """Makes a function of named inputs out of one of a dictionary."""
+    specs = list(inputs)
+    names = [spec.name for spec in specs]
+
+    def call(*values: tf.Tensor) -> dict[str, tf.Tensor]:
+        return function(dict(zip(names, values, strict=True)))
+
+    return tf.function(call, input_signature=specs, autograph=False)
+
+
+def save_endpoints(
+    model: "ProbabilisticModel",
+    endpoints: Mapping[str, tf.types.experimental.Callable],
+    path: str | os.PathLike[str],
+) -> None:
+    """Writes a SavedModel with the weights of a model and some endpoints.
+
+    The optimizer and the states of random seeds are left out.
+    """
+    module = tf.Module()
+    module.model_weights = [weight.value for weight in model.weights]
+    tf.saved_model.save(module, os.fspath(path), signatures=dict(endpoints))
+
+
+def export_model(model: "ProbabilisticModel", path: str | os.PathLike[str]) -> None:
+    """Writes a model as a SavedModel; see `ProbabilisticModel.export`."""
+    drawing = Drawing(model)
+    x_dims, y_dims = model.x_dims, model.y_dims
+    points = [
+        tf.TensorSpec([None, None, x_dims], tf.float32, "x_context"),
+        tf.TensorSpec([None, None, y_dims], tf.float32, "y_context"),
+        tf.TensorSpec([None, None, x_dims], tf.float32, "x_target"),
+    ]
+    masks = [
+        tf.TensorSpec([None, None], tf.bool, "context_mask"),
+        tf.TensorSpec([None, None], tf.bool, "target_mask"),
+    ]
+
+    def draw(inputs: dict[str, tf.Tensor]) -> tf.Tensor:
+        num_samples, seed = inputs.pop("num_samples"), inputs.pop("seed")
+        return drawing.sample(inputs, num_samples, seed)
+
+    def serve(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        levels = inputs.pop("quantile_levels")
+        return summarize(draw(dict(inputs)), levels, inputs.get("target_mask"))
+
+    endpoints = {}
+    for ending, own in (("", points), ("_masked", [*points, *masks])):
+        drawn = [*own, NUM_SAMPLES, SEED]
+        endpoints[f"serving_default{ending}"] = endpoint(serve, [*drawn, QUANTILE_LEVELS])
+        endpoints[f"sample{ending}"] = endpoint(lambda inputs: {"samples": draw(inputs)}, drawn)
+        endpoints[f"log_prob{ending}"] = endpoint(
+            lambda inputs: {"log_prob": drawing.log_prob(inputs)},
+            [*own, tf.TensorSpec([None, None, y_dims], tf.float32, "y_target")],
+        )
+    save_endpoints(model, endpoints, path)
