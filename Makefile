@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TYPES := build/types
 
-# Keeps TensorFlow's start-up notes off the screen; warnings and errors still show.
-export TF_CPP_MIN_LOG_LEVEL ?= 2
+# Keeps TensorFlow's notes on starting off the screen; errors are raised in Python.
+export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help

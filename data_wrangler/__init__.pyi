@@ -4,8 +4,8 @@ from .masked_normalization import MaskedBatchNormalization
 from .panel import Panel
 from .positional_encoding import PositionalEncoding
 from .representation_extractor import RepresentationExtractor
-from .series import Series, load_mauna_loa_co2, read_series
-from .table import Columns, inspect_table, read_table, split_table
+from .series import Series, load_mauna_loa_co2, read_series, read_table
+from .table import Columns, inspect_table, split_table
 from .windows import Split, Windows, WindowScaler, WindowSpec, spaced_starts
 
 __all__ = [

@@ -22,9 +22,13 @@ from taylorformer.data_wrangler.neighbours import (
 from taylorformer.data_wrangler.positional_encoding import PositionalEncoding
 
 
-def _rows_first(values: tf.Tensor) -> tf.Tensor:
+def rows_first(values: tf.Tensor) -> tf.Tensor:
     """Lays `[B, N, ..]` out as `[N, B, ..]`."""
-    return tf.transpose(values, [1, 0, *range(2, len(values.shape))])
+    axes = [1, 0, *range(2, len(values.shape))]
+    if values.dtype in (tf.bool, tf.int32):
+        # Of these, TensorFlow writes a line about a missing kernel on some processors.
+        return tf.cast(tf.transpose(tf.cast(values, tf.int64), axes), values.dtype)
+    return tf.transpose(values, axes)
 
 
 def _flatten_derivative(derivative: tf.Tensor) -> tf.Tensor:
@@ -286,8 +290,8 @@ class RepresentationExtractor(keras.layers.Layer):
         )
         state = self._state(near, features["y"])[:, :num_context]
         names = ("points", "seen", "has_n", "observed", "x_n", "dx", "x_nn", "dx_n", "delta_x")
-        rows = {name: _rows_first(near[name][:, num_context:]) for name in names if name in near}
-        return features, rows, _rows_first(state)
+        rows = {name: rows_first(near[name][:, num_context:]) for name in names if name in near}
+        return features, rows, rows_first(state)
 
     def sample_row(
         self, rows: Mapping[str, tf.Tensor], i: tf.Tensor, state: tf.Tensor

@@ -30,6 +30,19 @@ def within_range(values: tf.Tensor, dtype: str, bound: float | None = None) -> t
     return tf.cast(tf.clip_by_value(values, -bound, bound), tf.float16)
 
 
+def apply_dense(dense: keras.layers.Dense, values: tf.Tensor) -> tf.Tensor:
+    """Applies a Dense layer to the rows of `[B, N, F]`, as one matrix.
+
+    Given three axes of unknown lengths, Keras works out the shapes of each product anew, in twenty
+    small operations: more than the product itself costs where rows are drawn one by one.
+    """
+    shape = tf.shape(values)
+    rows = dense(tf.reshape(values, [shape[0] * shape[1], values.shape[-1]]))
+    rows = tf.reshape(rows, [shape[0], shape[1], dense.units])
+    rows.set_shape([*values.shape[:-1], dense.units])
+    return rows
+
+
 def seeded_dense(
     width: int, seed: int | None, place: int, dtype: Any, name: str
 ) -> keras.layers.Dense:
@@ -212,11 +225,11 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _finish(self, attended: tf.Tensor) -> tf.Tensor:
         rows = within_range(self._join_heads(attended), self.compute_dtype)
-        return self.output_dense(rows)
+        return apply_dense(self.output_dense, rows)
 
     def _project(self, dense: keras.layers.Dense, values: tf.Tensor) -> tf.Tensor:
         """Projects `[B, N, F]` and lays the heads out as `[B, H, N, d]`."""
-        projected = dense(within_range(values, self.compute_dtype))
+        projected = apply_dense(dense, within_range(values, self.compute_dtype))
         shape = tf.shape(projected)
         heads = tf.reshape(projected, [shape[0], shape[1], self.num_heads, self.head_dim])
         return tf.transpose(heads, [0, 2, 1, 3])

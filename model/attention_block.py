@@ -7,7 +7,12 @@ import tensorflow as tf
 
 from taylorformer.data_wrangler.checks import check_number
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.attention import MultiHeadAttention, seeded_dense, within_range
+from taylorformer.model.attention import (
+    MultiHeadAttention,
+    apply_dense,
+    seeded_dense,
+    within_range,
+)
 
 _LAYER_NORM_EPSILON = 1e-3
 
@@ -112,13 +117,13 @@ class AttentionBlock(keras.layers.Layer):
         """What the attention is added to, `[B, R, width]`."""
         if self.skip_dense is None:
             return query
-        return self.skip_dense(within_range(query, self.compute_dtype))
+        return apply_dense(self.skip_dense, within_range(query, self.compute_dtype))
 
     def finish(self, attended: tf.Tensor, skip: tf.Tensor, training: bool = False) -> tf.Tensor:
         """Everything after the attention, row by row."""
         hidden = self.attention_norm(tf.cast(attended, tf.float32) + tf.cast(skip, tf.float32))
-        inner = tf.nn.gelu(self.hidden_dense(hidden), approximate=False)
-        inner = self.output_dense(self.dropout_layer(inner, training=training))
+        inner = tf.nn.gelu(apply_dense(self.hidden_dense, hidden), approximate=False)
+        inner = apply_dense(self.output_dense, self.dropout_layer(inner, training=training))
         return self.output_norm(hidden + tf.cast(inner, tf.float32))
 
     def get_config(self) -> dict[str, Any]:

@@ -9,9 +9,13 @@ the tower MHA-X up to its last attention weights, and all keys and values of the
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import keras
 import tensorflow as tf
 
-from taylorformer.data_wrangler.representation_extractor import RepresentationExtractor
+from taylorformer.data_wrangler.representation_extractor import (
+    RepresentationExtractor,
+    rows_first,
+)
 from taylorformer.model.attention import MultiHeadAttention, within_range
 from taylorformer.model.attention_block import AttentionBlock
 from taylorformer.model.counter_noise import normal_noise
@@ -20,7 +24,7 @@ from taylorformer.model.mask import context_visibility, target_visibility
 from taylorformer.model.mha_x import MHAX
 from taylorformer.model.mha_x_net import MHAXNet
 from taylorformer.model.mha_xy import MHAXY
-from taylorformer.model.sampler import sampling_order
+from taylorformer.model.sampler import batch_spec, draw_some_at_once, sampling_order
 from taylorformer.model.shuffling import permute_targets
 
 if TYPE_CHECKING:
@@ -29,14 +33,26 @@ if TYPE_CHECKING:
 _MOST_BYTES = 2**28
 """What the caches of all samples that are drawn at once may take, unless `chunk_size` says more."""
 
-# What the sampler takes apart. A subclass that overrides one of these is not taken apart.
+# What the sampler takes apart. A model whose classes override one of these is drawn by the plain
+# loop, unless the class that does so declares `row_wise = True`.
 _KNOWN = {
-    RepresentationExtractor: ("call", "_neighbourhood", "_features_and_neighbourhood"),
+    RepresentationExtractor: (
+        "call",
+        "_features",
+        "_features_and_neighbourhood",
+        "_neighbourhood",
+        "_normalized",
+        "_state",
+        "_taylor_terms",
+        "_add_own",
+        "_add_own_second",
+        "_add_of_nearest",
+    ),
     LocalTaylor: ("call",),
     MHAXNet: ("call", "head"),
     MHAX: ("call", "_run", "_hidden"),
     MHAXY: ("call", "_run", "_hidden"),
-    AttentionBlock: ("call", "finish"),
+    AttentionBlock: ("call", "finish", "skip"),
     MultiHeadAttention: ("call", "_attend", "_project"),
 }
 
@@ -45,16 +61,27 @@ def can_be_cached(model: "Taylorformer") -> bool:
     """Tells whether all parts of a model are those that the sampler can take apart."""
     from taylorformer.model.taylorformer import Taylorformer
 
-    if type(model).call is not Taylorformer.call:
+    if _overrides(model, Taylorformer, ("call", "finish_outputs", "prepare")):
         return False
     for layer in model._flatten_layers(include_self=False):
         for known, names in _KNOWN.items():
-            if isinstance(layer, known):
-                own = type(layer)
-                names = (*names, "__call__")
-                if any(getattr(own, name) is not getattr(known, name) for name in names):
-                    return False
+            if isinstance(layer, known) and _overrides(layer, known, names):
+                return False
+        if isinstance(layer, MultiHeadAttention):
+            # Its kernel is read, so it must be one that says everything.
+            values = layer.value_dense
+            if type(values) is not keras.layers.Dense or values.quantization_mode is not None:
+                return False
     return isinstance(model.local_taylor.network, MHAXNet)
+
+
+def _overrides(layer: keras.Layer, known: type, names: tuple[str, ...]) -> bool:
+    """Tells whether the class of a layer does something of a known class in another way."""
+    for name in (*names, "__call__"):
+        own = next(kind for kind in type(layer).__mro__ if name in vars(kind))
+        if own not in known.__mro__ and not vars(own).get("row_wise", False):
+            return True
+    return False
 
 
 class _Shared(NamedTuple):
@@ -115,7 +142,7 @@ class CachedLoop:
             seed,
             sequence_keys[:, tf.newaxis],
             sample_numbers,
-            tf.transpose(places)[:, :, tf.newaxis],
+            rows_first(places)[:, :, tf.newaxis],
             y_dims,
         )
         num_target, num_samples = tf.shape(noise)[0], tf.shape(noise)[2]
@@ -180,7 +207,7 @@ class CachedLoop:
         unknown = self._new([num_target, shape[1], num_samples, context_state.shape[-1]])
         shared = _Shared(
             context_mask=mask,
-            seen=tf.transpose(features["target_seen"]),
+            seen=rows_first(features["target_seen"]),
             rows=rows,
             x_fe=tf.transpose(x_fe[:, num_context:], [1, 0, 2])[:, :, tf.newaxis],
             context=context,
@@ -242,6 +269,7 @@ class CachedLoop:
 
     def _as_values(self, y: tf.Tensor) -> tf.Tensor:
         """Bounds y as a projection of it would."""
+        y = tf.ensure_shape(y, [*y.shape[:-1], self._model.y_dims])
         return tf.cast(within_range(y, self._model.compute_dtype), tf.float32)
 
     def _empty_caches(self, sizes: tf.Tensor) -> tuple[tf.Tensor, ...]:
@@ -285,16 +313,9 @@ class CachedSampler:
     def __init__(self, model: "Taylorformer", xla: bool = False) -> None:
         self._model = model
         self._loop = CachedLoop(model, in_place=not xla)
-        batch = {
-            "x_context": tf.TensorSpec([None, None, model.x_dims], tf.float32),
-            "y_context": tf.TensorSpec([None, None, model.y_dims], tf.float32),
-            "x_target": tf.TensorSpec([None, None, model.x_dims], tf.float32),
-            "context_mask": tf.TensorSpec([None, None], tf.bool),
-            "target_mask": tf.TensorSpec([None, None], tf.bool),
-        }
         vector = tf.TensorSpec([None], tf.int64)
         signature = [
-            batch,
+            batch_spec(model.x_dims, model.y_dims),
             tf.TensorSpec([None, None], tf.int32),
             vector,
             vector,
@@ -343,19 +364,15 @@ class CachedSampler:
         self, batch: dict[str, tf.Tensor], num_samples: int, seed: tf.Tensor, keys: tf.Tensor
     ) -> tf.Tensor:
         """Draws `[S, B, N_T, D_y]` in the order given, as one graph, some samples at once."""
-        num_sequences = tf.shape(batch["x_target"], tf.int64)[0]
-        chunk = self.rows_at_once(batch) // tf.maximum(num_sequences, 1)
-        chunk = tf.clip_by_value(chunk, 1, num_samples)
+
+        def draw(
+            batch: dict[str, tf.Tensor], places: tf.Tensor, keys: tf.Tensor, numbers: tf.Tensor
+        ) -> tf.Tensor:
+            return self._loop.draw(batch, places, numbers, keys, seed)
+
         places = sampling_order("given", batch, seed, keys)
-
-        def some(first: tf.Tensor) -> tf.Tensor:
-            return self._loop.draw(batch, places, first + tf.range(chunk), keys, seed)
-
-        firsts = tf.range(0, num_samples, chunk, dtype=tf.int64)
-        spec = tf.TensorSpec([None, None, None, self._model.y_dims])
-        drawn = tf.map_fn(some, firsts, fn_output_signature=spec, parallel_iterations=1)
-        shape = tf.concat([[-1], tf.shape(batch["x_target"])[:2], [self._model.y_dims]], axis=0)
-        return tf.reshape(drawn, shape)[:num_samples]
+        at_once = self.rows_at_once(batch), self._sequences_at_once(batch)
+        return draw_some_at_once(draw, batch, places, keys, num_samples, *at_once)
 
     def rows_at_once(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
         """Gives how many samples, of all sequences together, keep the caches within the bound."""
@@ -365,7 +382,9 @@ class CachedSampler:
         width = (
             0 if tower is None else tower.num_heads * tower.head_dim * (2 * tower.num_layers + 4)
         )
-        numbers = num_target * width + num_points * 8 * self._model.y_dims
+        # The attention scores of one row over the context are made three times.
+        scores = 0 if tower is None else 3 * tower.num_heads * (num_points - num_target)
+        numbers = num_target * width + num_points * 8 * self._model.y_dims + scores
         return tf.maximum(_MOST_BYTES // (4 * tf.maximum(numbers, 1)), 1)
 
     def _sequences_at_once(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.attention import seeded_dense
+from taylorformer.model.attention import apply_dense, seeded_dense
 from taylorformer.model.mask import context_visibility, target_visibility
 from taylorformer.model.mha_x import MHAX
 from taylorformer.model.mha_xy import MHAXY
@@ -127,10 +127,10 @@ class MHAXNet(keras.layers.Layer):
 
     def head(self, joined: list[tf.Tensor]) -> dict[str, tf.Tensor]:
         """Turns O_X and O_XY, `[B, R, width]` each, into A and the raw scale, `[B, R, D_y]`."""
-        z = self.join_dense(tf.concat(joined, axis=-1))
+        z = apply_dense(self.join_dense, tf.concat(joined, axis=-1))
         return {
-            "mean": tf.cast(self.mean_dense(z), tf.float32),
-            "raw_scale": tf.cast(self.scale_dense(z), tf.float32),
+            "mean": tf.cast(apply_dense(self.mean_dense, z), tf.float32),
+            "raw_scale": tf.cast(apply_dense(self.scale_dense, z), tf.float32),
         }
 
     def get_config(self) -> dict[str, Any]:

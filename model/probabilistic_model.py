@@ -264,7 +264,8 @@ class ProbabilisticModel(keras.Model):
         """Draws joint samples, the model running free: no true target value is read.
 
         The noise of (sample s, sequence b, target i) is a function of (seed, key of b, s, i), so
-        that sequences drawn alone, together or in chunks get the same samples.
+        that sequences drawn alone, together or in chunks get the same samples. No gradient flows
+        through samples.
 
         Args:
             inputs: a batch of the data contract; a `y_target` in it is not read. `target_mask`
@@ -292,15 +293,13 @@ class ProbabilisticModel(keras.Model):
             if not self.built:
                 self(batch, training=False)
             self._sampler = self.make_sampler()
-        return self._sampler(
-            batch,
-            num_samples,
-            tf.constant(seed, tf.int64),
-            sequence_keys,
-            order,
-            chunk_size,
-            jit_compile,
-        )
+        seed = tf.constant(seed, tf.int64)
+        options = (order, chunk_size, jit_compile)
+        if not tf.executing_eagerly():
+            return self._sampler(batch, num_samples, seed, sequence_keys, *options)
+        # Pauses tapes: what is drawn in place has no gradient.
+        with tf.init_scope():
+            return self._sampler(batch, num_samples, seed, sequence_keys, *options)
 
     def make_sampler(self, xla: bool = False) -> "PlainSampler | CachedSampler":
         """Makes what draws joint samples; a model with a quicker way overrides it.
@@ -380,6 +379,8 @@ class ProbabilisticModel(keras.Model):
         """
         if optimizer is None:
             optimizer = default_optimizer()
+        # Graphs of a model that has been changed since (LoRA, quantisation) are made anew.
+        self._sampler = self._teacher_forced = None
         super().compile(
             optimizer=optimizer,
             weighted_metrics=metrics,

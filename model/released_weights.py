@@ -36,6 +36,9 @@ class ReleasedRepresentationExtractor(RepresentationExtractor):
     *before* normalisation, and ties go to the first point in every mode.
     """
 
+    # Features of a point read that point and its neighbour only, so it can be drawn row by row.
+    row_wise = True
+
     def build(self, input_shape: Mapping[str, Any]) -> None:
         """Builds the layer.
 

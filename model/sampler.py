@@ -4,6 +4,7 @@ The plain sampler runs the whole network once for every target. It is slow, and 
 be believed: the reference for anything quicker.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import tensorflow as tf
@@ -58,6 +59,71 @@ def sampling_order(
     return tf.gather(places, tf.argsort(hidden, axis=-1, stable=True), batch_dims=1)
 
 
+def batch_spec(x_dims: int, y_dims: int) -> dict[str, tf.TensorSpec]:
+    """Describes a prepared batch of any B, N_C and N_T."""
+    return {
+        "x_context": tf.TensorSpec([None, None, x_dims], tf.float32),
+        "y_context": tf.TensorSpec([None, None, y_dims], tf.float32),
+        "x_target": tf.TensorSpec([None, None, x_dims], tf.float32),
+        "context_mask": tf.TensorSpec([None, None], tf.bool),
+        "target_mask": tf.TensorSpec([None, None], tf.bool),
+    }
+
+
+def draw_some_at_once(
+    draw: Callable[..., tf.Tensor],
+    batch: dict[str, tf.Tensor],
+    places: tf.Tensor,
+    keys: tf.Tensor,
+    num_samples: int | tf.Tensor,
+    rows_at_once: tf.Tensor,
+    sequences_at_once: tf.Tensor,
+) -> tf.Tensor:
+    """Draws S samples of every sequence within one graph, as many at once as memory allows.
+
+    Args:
+        draw: given some sequences (batch, places, keys) and the numbers of some samples, gives
+            their samples in the order S, B, N_T, D_y.
+        batch: a prepared batch.
+        places: `[B, N_T]`, the order in which targets are drawn.
+        keys: `[B]`.
+        num_samples: S.
+        rows_at_once: how many samples, each of one sequence, may be drawn at once.
+        sequences_at_once: of how many sequences.
+
+    Returns:
+        `[S, B, N_T, D_y]`.
+    """
+    y_dims = batch["y_context"].shape[-1]
+    num_sequences, num_target = (tf.shape(batch["x_target"], tf.int64)[axis] for axis in (0, 1))
+    num_samples = tf.cast(num_samples, tf.int64)
+    block = tf.minimum(rows_at_once // tf.maximum(num_samples, 1), sequences_at_once)
+    block = tf.clip_by_value(block, 1, tf.maximum(num_sequences, 1))
+    chunk = tf.clip_by_value(rows_at_once // block, 1, num_samples)
+    spec = tf.TensorSpec([None, None, None, y_dims])
+
+    def some_sequences(first: tf.Tensor) -> tf.Tensor:
+        # The last block may be too long: its last sequence then comes again, and is cut off.
+        rows = tf.minimum(first + tf.range(block), num_sequences - 1)
+        own = {name: tf.gather(value, rows) for name, value in batch.items()}
+        arguments = own, tf.gather(places, rows), tf.gather(keys, rows)
+
+        def some_samples(number: tf.Tensor) -> tf.Tensor:
+            drawn = draw(*arguments, number + tf.range(chunk))
+            return tf.reshape(drawn, tf.stack([chunk, block, num_target, y_dims]))
+
+        numbers = tf.range(0, num_samples, chunk, dtype=tf.int64)
+        drawn = tf.map_fn(some_samples, numbers, fn_output_signature=spec, parallel_iterations=1)
+        drawn = tf.reshape(drawn, tf.stack([-1, block, num_target, y_dims]))
+        return tf.transpose(drawn[:num_samples], [1, 0, 2, 3])
+
+    firsts = tf.range(0, num_sequences, block, dtype=tf.int64)
+    drawn = tf.map_fn(some_sequences, firsts, fn_output_signature=spec, parallel_iterations=1)
+    blocks = tf.shape(drawn, tf.int64)[0]
+    drawn = tf.reshape(drawn, tf.stack([blocks * block, num_samples, num_target, y_dims]))
+    return tf.transpose(drawn[:num_sequences], [1, 0, 2, 3])
+
+
 class PlainSampler:
     """Draws joint samples by running the whole network once for every target.
 
@@ -73,17 +139,9 @@ class PlainSampler:
     def __init__(self, model: "ProbabilisticModel", fixed_length: bool = False) -> None:
         self._model = model
         self._fixed_length = fixed_length
-        x_dims, y_dims = model.x_dims, model.y_dims
-        batch = {
-            "x_context": tf.TensorSpec([None, None, x_dims], tf.float32),
-            "y_context": tf.TensorSpec([None, None, y_dims], tf.float32),
-            "x_target": tf.TensorSpec([None, None, x_dims], tf.float32),
-            "context_mask": tf.TensorSpec([None, None], tf.bool),
-            "target_mask": tf.TensorSpec([None, None], tf.bool),
-        }
         vector = tf.TensorSpec([None], tf.int64)
         signature = [
-            batch,
+            batch_spec(model.x_dims, model.y_dims),
             tf.TensorSpec([None, None], tf.int32),
             vector,
             vector,
@@ -133,27 +191,18 @@ class PlainSampler:
         self, batch: dict[str, tf.Tensor], num_samples: int, seed: tf.Tensor, keys: tf.Tensor
     ) -> tf.Tensor:
         """Draws `[S, B, N_T, D_y]` in the order given, as one graph, some samples at once."""
-        num_sequences = tf.shape(batch["x_target"], tf.int64)[0]
-        chunk = self.rows_at_once(batch) // tf.maximum(num_sequences, 1)
-        chunk = tf.clip_by_value(chunk, 1, num_samples)
+
+        def draw(
+            batch: dict[str, tf.Tensor], places: tf.Tensor, keys: tf.Tensor, numbers: tf.Tensor
+        ) -> tf.Tensor:
+            num_sequences = tf.shape(keys, tf.int64)[0]
+            samples = tf.repeat(numbers, num_sequences)
+            sequences = tf.tile(tf.range(num_sequences), tf.shape(numbers))
+            return self.draw(batch, places, samples, sequences, keys, seed)
+
         places = sampling_order("given", batch, seed, keys)
-
-        def some(first: tf.Tensor) -> tf.Tensor:
-            rows = tf.range(chunk * num_sequences)
-            return self.draw(
-                batch,
-                places,
-                first + rows // num_sequences,
-                rows % num_sequences,
-                keys,
-                seed,
-            )
-
-        firsts = tf.range(0, num_samples, chunk, dtype=tf.int64)
-        spec = tf.TensorSpec([None, None, self._model.y_dims])
-        drawn = tf.map_fn(some, firsts, fn_output_signature=spec, parallel_iterations=1)
-        shape = tf.concat([[-1], tf.shape(batch["x_target"])[:2], [self._model.y_dims]], axis=0)
-        return tf.reshape(drawn, shape)[:num_samples]
+        at_once = self.rows_at_once(batch)
+        return draw_some_at_once(draw, batch, places, keys, num_samples, at_once, at_once)
 
     def draw(
         self,
@@ -202,6 +251,7 @@ class PlainSampler:
             outputs = self._model(inputs, training=False)
             value = outputs["mean"][:, i] + outputs["scale"][:, i] * noise[:, i]
             value = tf.where(rows["target_mask"][:, i, tf.newaxis], value, 0.0)
+            value = tf.ensure_shape(value, [None, y_dims])
             is_i = (tf.range(num_target) == i)[tf.newaxis, :, tf.newaxis]
             return i + 1, tf.where(is_i, value[:, tf.newaxis], y)
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from taylorformer.model.sampler import batch_spec
+
 if TYPE_CHECKING:
     from taylorformer.model.probabilistic_model import ProbabilisticModel
 
@@ -31,30 +33,46 @@ class Drawing:
 
     def __init__(self, model: "ProbabilisticModel") -> None:
         self._model = model
-        x_dims, y_dims = model.x_dims, model.y_dims
-        spec = {
-            "x_context": tf.TensorSpec([None, None, x_dims]),
-            "y_context": tf.TensorSpec([None, None, y_dims]),
-            "x_target": tf.TensorSpec([None, None, x_dims]),
-            "context_mask": tf.TensorSpec([None, None], tf.bool),
-            "target_mask": tf.TensorSpec([None, None], tf.bool),
-        }
+        spec = batch_spec(model.x_dims, model.y_dims)
         self._sampler = model.make_sampler()
         self._draw = tf.function(
             self._draw_samples, input_signature=[spec, NUM_SAMPLES, SEED], autograph=False
         )
-        spec = {**spec, "y_target": tf.TensorSpec([None, None, y_dims])}
+        spec = {**spec, "y_target": tf.TensorSpec([None, None, model.y_dims])}
         self._density = tf.function(self._log_prob, input_signature=[spec], autograph=False)
 
     def sample(
         self, inputs: Mapping[str, tf.Tensor], num_samples: tf.Tensor, seed: tf.Tensor
     ) -> tf.Tensor:
         """Draws `[S, B, N_T, D_y]`, every sequence with key 0; masks may be left out."""
-        return self._draw(self._model.prepare(inputs), num_samples, seed)
+        with tf.control_dependencies(self._checks(inputs)):
+            batch = self._model.prepare(
+                {name: tf.identity(value) for name, value in inputs.items()}
+            )
+        return self._draw(batch, num_samples, seed)
 
     def log_prob(self, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """Gives log p(Y_T given X_T, X_C, Y_C), `[B]`, for inputs with `y_target`."""
-        return self._density(self._model.prepare(inputs))
+        with tf.control_dependencies(self._checks(inputs)):
+            batch = self._model.prepare(
+                {name: tf.identity(value) for name, value in inputs.items()}
+            )
+        return self._density(batch)
+
+    @staticmethod
+    def _checks(inputs: Mapping[str, tf.Tensor]) -> list[tf.Operation]:
+        """Checks B, N_C and N_T, which a graph would otherwise stretch from 1 in silence."""
+        checks = []
+        for name, value in inputs.items():
+            length = "x_context" if "context" in name else "x_target"
+            checks.append(
+                tf.debugging.assert_equal(
+                    tf.shape(value)[:2],
+                    tf.stack([tf.shape(inputs["x_context"])[0], tf.shape(inputs[length])[1]]),
+                    message=f"`{name}` must have the batch and the length of `{length}`",
+                )
+            )
+        return [check for check in checks if check is not None]
 
     def _draw_samples(
         self, batch: dict[str, tf.Tensor], num_samples: tf.Tensor, seed: tf.Tensor

@@ -1,6 +1,8 @@
 """The commands of the command line that forecast a table: fit, forecast, backtest."""
 
 import contextlib
+import dataclasses
+import functools
 import os
 import shlex
 import signal
@@ -8,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -34,7 +36,68 @@ def _options(*options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
     return decorate
 
 
-_reading = _options(
+@dataclasses.dataclass(frozen=True)
+class _Reading:
+    """A file and how to read it: the options that all commands on tables have."""
+
+    file: str
+    separator: str
+    decimal: str
+    sort: bool
+    duplicates: str
+    data_dir: Path | None
+    download: bool
+
+    def table(self, path: Path, id_column: Any) -> "pd.DataFrame":
+        """Reads a file that is there; ids are read as they are spelled."""
+        from taylorformer.data_wrangler.table import read_table
+
+        text = ("unique_id" if id_column is None else id_column,)
+        return read_table(path, separator=self.separator, decimal=self.decimal, text_columns=text)
+
+    def frame(self, targets: Sequence[Any], id_column: Any) -> "pd.DataFrame":
+        """Reads the file, or columns of a named data set as a table."""
+        from taylorformer.data_wrangler import datasets
+
+        path = Path(self.file)
+        if path.is_file():
+            return self.table(path, id_column)
+        known = {name.lower(): name for name in datasets.dataset_names()}
+        if self.file.lower() not in known:
+            raise click.BadParameter(
+                f"must be a file that is there, or one of {', '.join(known.values())}. "
+                f"Received: {self.file}",
+                param_hint="FILE",
+            )
+        parts = [
+            datasets.load_dataset(self.file, self.data_dir, target, self.download).to_frame()
+            for target in targets or [None]
+        ]
+        return parts[0].assign(**{str(part.columns[-1]): part.iloc[:, -1] for part in parts[1:]})
+
+    @property
+    def disorder(self) -> dict[str, Any]:
+        """What to do with rows that are not in order."""
+        return {"unsorted": "sort" if self.sort else "error", "duplicates": self.duplicates}
+
+    @property
+    def words(self) -> list[str]:
+        """The options once more, for a next command on the same file."""
+        words = []
+        if self.separator != ",":
+            words += ["--separator", self.separator]
+        if self.decimal != ".":
+            words += ["--decimal", self.decimal]
+        if self.sort:
+            words.append("--sort")
+        if self.duplicates != "error":
+            words += ["--duplicates", self.duplicates]
+        if self.data_dir is not None:
+            words += ["--data-dir", str(self.data_dir)]
+        return words
+
+
+_reading_options = _options(
     click.argument("file"),
     click.option("--separator", default=",", help="What stands between columns."),
     click.option("--decimal", default=".", help="The decimal mark."),
@@ -53,6 +116,19 @@ _reading = _options(
     click.option("--download", is_flag=True, help="Fetch a named data set that is not there."),
 )
 
+
+def _reading(command: _Command) -> _Command:
+    """Gives a command the options of `_Reading`, as one argument."""
+
+    @functools.wraps(command)
+    def wrapped(**options: Any) -> Any:
+        names = [field.name for field in dataclasses.fields(_Reading)]
+        reading = _Reading(**{name: options.pop(name) for name in names})
+        return command(reading=reading, **options)
+
+    return cast(_Command, _reading_options(wrapped))
+
+
 _sampling = _options(
     click.option("--samples", type=click.IntRange(min=1), default=100, help="Joint samples."),
     click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the samples."),
@@ -66,54 +142,6 @@ _model_to_read = click.option(
 )
 
 
-def _read(
-    file: str,
-    separator: str,
-    decimal: str,
-    data_dir: Path | None,
-    download: bool,
-    targets: Sequence[Any],
-    id_column: Any = None,
-) -> "pd.DataFrame":
-    """Reads a table, or columns of a named data set as one."""
-    from taylorformer.data_wrangler import datasets, table
-
-    path = Path(file)
-    if not path.is_file():
-        known = {name.lower(): name for name in datasets.dataset_names()}
-        if file.lower() not in known:
-            raise click.BadParameter(
-                f"must be a file that is there, or one of {', '.join(known.values())}. "
-                f"Received: {file}",
-                param_hint="FILE",
-            )
-        parts = [
-            datasets.load_dataset(file, data_dir, target, download).to_frame()
-            for target in targets or [None]
-        ]
-        return parts[0].assign(**{str(part.columns[-1]): part.iloc[:, -1] for part in parts[1:]})
-    text = ("unique_id" if id_column is None else id_column,)
-    return table.read_table(path, separator=separator, decimal=decimal, text_columns=text)
-
-
-def _reading_options(
-    separator: str, decimal: str, sort: bool, duplicates: str, data_dir: Path | None
-) -> list[str]:
-    """Spells the options that the next command needs, too, to read the same file."""
-    words = []
-    if separator != ",":
-        words += ["--separator", separator]
-    if decimal != ".":
-        words += ["--decimal", decimal]
-    if sort:
-        words.append("--sort")
-    if duplicates != "error":
-        words += ["--duplicates", duplicates]
-    if data_dir is not None:
-        words += ["--data-dir", str(data_dir)]
-    return words
-
-
 def _columns_of(model: Path) -> "Columns":
     """Reads the columns of a model, without TensorFlow, so that a bad table is found at once."""
     from taylorformer.training_and_evaluation.forecaster_file import FILE, SavedForecaster
@@ -121,10 +149,6 @@ def _columns_of(model: Path) -> "Columns":
     if not (model / FILE).exists():
         raise click.BadParameter(f"{model} holds no trained model.", param_hint="--model")
     return SavedForecaster.read(model).columns
-
-
-def _disorder(sort: bool, duplicates: str) -> dict[str, Any]:
-    return {"unsorted": "sort" if sort else "error", "duplicates": duplicates}
 
 
 def start_tensorflow() -> None:
@@ -197,14 +221,8 @@ def start_tensorflow() -> None:
 @click.option("--overwrite", is_flag=True, help="Replace the model that is in the folder.")
 @click.option("--dry-run", is_flag=True, help="Say what would be read, and train nothing.")
 def fit(
-    file: str,
+    reading: _Reading,
     model: Path,
-    separator: str,
-    decimal: str,
-    sort: bool,
-    duplicates: str,
-    data_dir: Path | None,
-    download: bool,
     time_column: str | None,
     targets: Sequence[str],
     id_column: str | None,
@@ -235,7 +253,7 @@ def fit(
         _check_free(model, resume)
     from taylorformer.data_wrangler.table import Columns
 
-    frame = _read(file, separator, decimal, data_dir, download, targets, id_column)
+    frame = reading.frame(targets, id_column)
     columns = Columns.resolve(
         frame,
         time_column=time_column,
@@ -245,7 +263,7 @@ def fit(
         date_format=date_format,
     )
     if dry_run:
-        _show_plan(frame, columns, _disorder(sort, duplicates), context_length, horizon, fractions)
+        _show_plan(frame, columns, reading.disorder, context_length, horizon, fractions)
         return
     start_tensorflow()
     from taylorformer.training_and_evaluation.forecaster import Forecaster
@@ -275,7 +293,7 @@ def fit(
                 checkpoint=checkpoint,
                 resume=resume,
                 callbacks=[TrainingBar(progress)],
-                **_disorder(sort, duplicates),
+                **reading.disorder,
             )
     except KeyboardInterrupt:
         what = "The same command with --resume goes on." if checkpoint.exists() else ""
@@ -292,10 +310,9 @@ def fit(
         f"{report['num_validation_windows']} validation windows."
     )
     click.echo(f"Wrote {model}. Next:")
-    again = _reading_options(separator, decimal, sort, duplicates, data_dir)
     for command, output in (("forecast", "forecast.csv"), ("backtest", "backtest")):
-        words = ["taylorformer", command, file, "--model", str(model), *again, "--output", output]
-        click.echo(f"  {shlex.join(words)}")
+        words = ["taylorformer", command, reading.file, "--model", str(model), *reading.words]
+        click.echo(f"  {shlex.join([*words, '--output', output])}")
 
 
 def _check_free(folder: Path, resume: bool) -> None:
@@ -418,14 +435,8 @@ def _show_plan(
     help="File for the picture of the first series.",
 )
 def forecast(
-    file: str,
+    reading: _Reading,
     model: Path,
-    separator: str,
-    decimal: str,
-    sort: bool,
-    duplicates: str,
-    data_dir: Path | None,
-    download: bool,
     output: Path,
     future: Path | None,
     horizon: int | None,
@@ -438,17 +449,11 @@ def forecast(
 
     FILE is as for `fit`, with the same columns.
     """
-    from taylorformer.data_wrangler.table import read_table
-
     columns = _columns_of(model)
-    frame = _read(
-        *(file, separator, decimal, data_dir, download),
-        *(columns.target_columns, columns.id_column),
-    )
+    frame = reading.frame(columns.target_columns, columns.id_column)
     places = None
     if future is not None:
-        text = () if columns.id_column is None else (str(columns.id_column),)
-        places = read_table(future, separator=separator, decimal=decimal, text_columns=text)
+        places = reading.table(future, columns.id_column)
     start_tensorflow()
     from taylorformer.training_and_evaluation.forecaster import Forecaster
     from taylorformer.training_and_evaluation.progress import WorkProgress
@@ -462,13 +467,13 @@ def forecast(
             num_samples=samples,
             seed=seed,
             progress=progress,
-            **_disorder(sort, duplicates),
+            **reading.disorder,
         )
     output.parent.mkdir(parents=True, exist_ok=True)
     result.to_frame(quantiles).to_csv(output, index=False)
     picture = output.with_suffix(".png") if plot is None else plot
     picture.parent.mkdir(parents=True, exist_ok=True)
-    title = result.names[0] or Path(file).name.split(".")[0]
+    title = result.names[0] or Path(reading.file).name.split(".")[0]
     result.plot(title=f"{title}: forecast by Taylorformer").savefig(picture)
     click.echo(f"Wrote {output} and {picture}: {samples} samples.")
 
@@ -510,14 +515,8 @@ def forecast(
 )
 @_sampling
 def backtest(
-    file: str,
+    reading: _Reading,
     model: Path,
-    separator: str,
-    decimal: str,
-    sort: bool,
-    duplicates: str,
-    data_dir: Path | None,
-    download: bool,
     output: Path | None,
     part: str,
     step: int | None,
@@ -532,10 +531,7 @@ def backtest(
     FILE is as for `fit`, with the same columns; it may be longer than the table of training.
     """
     columns = _columns_of(model)
-    frame = _read(
-        *(file, separator, decimal, data_dir, download),
-        *(columns.target_columns, columns.id_column),
-    )
+    frame = reading.frame(columns.target_columns, columns.id_column)
     start_tensorflow()
     from taylorformer.training_and_evaluation.forecaster import Forecaster
     from taylorformer.training_and_evaluation.progress import WorkProgress
@@ -552,7 +548,7 @@ def backtest(
             season=_season(season),
             units=units,
             progress=progress,
-            **_disorder(sort, duplicates),
+            **reading.disorder,
         )
     click.echo(
         f"{result.num_windows} windows of the {part} part, {result.num_scored_points} points, "

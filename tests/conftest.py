@@ -24,3 +24,13 @@ def _shared_path():
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def eagerly():
+    """Runs graphs op by op, where tracing them takes longer than running them."""
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import tensorflow as tf
 from forecasting import TINY, tiny_forecaster
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -113,16 +112,8 @@ OPTIONS = {
 }
 
 
-@pytest.fixture
-def eagerly():
-    """Nothing is compiled: each table would be traced anew, which takes longer than to run it."""
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
-
-
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_functions_eagerly")
-@settings(max_examples=15, **OPTIONS)
+@settings(max_examples=8, **OPTIONS)
 @CASE
 def test_a_few_tables(eagerly, **case):
     check(**case)

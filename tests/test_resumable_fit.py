@@ -111,9 +111,7 @@ def test_training_goes_on_with_its_own_data_and_settings_only(table, tmp_path):
     for other, data in (
         (tiny_forecaster(), changed),
         (tiny_forecaster(seed=1), table),
-        (tiny_forecaster(scaling="standard"), table),
         (tiny_forecaster(horizon=3), table),
-        (tiny_forecaster(batch_size=3), table),
         # Epochs would have another length.
         (tiny_forecaster(max_steps=1), table),
     ):

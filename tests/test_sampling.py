@@ -82,7 +82,7 @@ _PAIRS = [
 @pytest.mark.parametrize(
     "case, order", _PAIRS, ids=[f"{case.name}-{order}" for case, order in _PAIRS]
 )
-def test_samples_are_those_drawn_by_hand(case, order):
+def test_samples_are_those_drawn_by_hand(eagerly, case, order):
     model = case.make()
     inputs, _ = case.data(num_context=3, num_target=4, batch_size=2)
     inputs["context_mask"] = np.array([[True, True, False], [False] * 3])
@@ -183,6 +183,7 @@ def test_memory_is_bounded_by_drawing_some_at_once():
     assert PlainSampler.rows_at_once(prepare_batch(long)) == 1
 
 
+@pytest.mark.slow
 def test_predict_in_chunks_and_with_xla_gives_the_same(monkeypatch):
     inputs, _ = conformance.points(batch_size=2)
     plain = _model(predict_samples=5, num_layers=1)

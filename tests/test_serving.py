@@ -134,7 +134,8 @@ def test_the_folder_holds_the_weights_and_little_else(model, exported):
 
 
 def test_signatures_have_free_lengths_and_named_inputs(exported):
-    signatures = tf.saved_model.load(str(exported)).signatures
+    served = tf.saved_model.load(str(exported))
+    signatures = served.signatures
     names = ("serving_default", "sample", "log_prob")
     assert set(signatures) == {f"{name}{ending}" for name in names for ending in ("", "_masked")}
     specs = signatures["serving_default"].structured_input_signature[1]
@@ -143,15 +144,19 @@ def test_signatures_have_free_lengths_and_named_inputs(exported):
     specs = signatures["log_prob_masked"].structured_input_signature[1]
     assert {"context_mask", "target_mask", "y_target"} < set(specs)
     good = {name: tf.constant(value) for name, value in request(1, 2, 2, False)[0].items()}
+    drawn = {"num_samples": tf.constant(2), "seed": tf.constant(0)}
     for wrong, message in (
-        ({"num_samples": tf.constant(0), "seed": tf.constant(0)}, "num_samples"),
+        ({"num_samples": tf.constant(0)}, "num_samples"),
+        ({"y_context": good["y_context"][:, :1]}, "y_context"),
+        ({"x_target": tf.zeros([2, 2, 2])}, "x_target"),
     ):
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-            signatures["sample"](**good, **wrong)
+            signatures["sample"](**{**good, **drawn, **wrong})
 
 
 def test_four_threads_get_what_one_gets_alone(exported):
-    sample = tf.saved_model.load(str(exported)).signatures["sample"]
+    served = tf.saved_model.load(str(exported))
+    sample = served.signatures["sample"]
 
     def call(number):
         inputs, _ = request(2, 3, 5, False, number % 4)
@@ -171,10 +176,8 @@ def test_a_loaded_model_is_exported_without_being_called(model, exported, tmp_pa
     again.export(tmp_path / "served")
     inputs = {name: tf.constant(value) for name, value in request(2, 3, 4, False)[0].items()}
     y_target = tf.constant(request(2, 3, 4, False)[1])
-    results = [
-        tf.saved_model.load(str(path)).signatures["log_prob"](**inputs, y_target=y_target)
-        for path in (exported, tmp_path / "served")
-    ]
+    served = [tf.saved_model.load(str(path)) for path in (exported, tmp_path / "served")]
+    results = [one.signatures["log_prob"](**inputs, y_target=y_target) for one in served]
     np.testing.assert_array_equal(results[0]["log_prob"], results[1]["log_prob"])
 
 
@@ -199,12 +202,13 @@ def raw_request(table, end, horizon, context_length=6):
     }
 
 
-@pytest.mark.parametrize("scaling", ["window", "standard"])
+@pytest.mark.parametrize("scaling", ["window", pytest.param("standard", marks=pytest.mark.slow)])
 def test_a_served_forecaster_takes_and_gives_raw_numbers(tmp_path, scaling):
     table = wave_table()
     forecaster = tiny_forecaster(scaling=scaling, max_steps=2).fit(table)
     forecaster.export(tmp_path / "served")
-    signatures = tf.saved_model.load(str(tmp_path / "served")).signatures
+    served = tf.saved_model.load(str(tmp_path / "served"))
+    signatures = served.signatures
     windows = Windows(forecaster._panel(table, "error", "error")[0], forecaster.scaler_)
     for end in (40, 70):
         raw = {name: tf.constant(value) for name, value in raw_request(table, end, 4).items()}
@@ -221,6 +225,22 @@ def test_a_served_forecaster_takes_and_gives_raw_numbers(tmp_path, scaling):
         np.testing.assert_allclose(
             summary["quantiles"][..., 0], np.quantile(wanted, 0.5, axis=0), rtol=1e-4
         )
+        # A shorter past, padded at the front at any time.
+        padded = {
+            **drawn,
+            "time_context": tf.pad(drawn["time_context"], [[0, 0], [2, 0]]),
+            "y_context": tf.pad(
+                drawn["y_context"], [[0, 0], [2, 0], [0, 0]], constant_values=np.nan
+            ),
+        }
+        same = signatures["sample"](**padded)["samples"]
+        np.testing.assert_allclose(same, wanted, rtol=1e-4)
+        for name, value in (("time_context", raw["time_context"] * np.nan),):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="must be finite"):
+                signatures["sample"](**{**drawn, name: value})
+        nothing = {name: raw[name][:, :0] for name in ("time_context", "y_context")}
+        with pytest.raises(tf.errors.InvalidArgumentError, match="at least one row"):
+            signatures["sample"](**{**drawn, **nothing})
         truth = windows.truth(starts)
         inputs, y_target = windows.batch(starts)
         log_prob = forecaster.model_.log_prob(inputs, y_target)
@@ -232,11 +252,13 @@ def test_a_served_forecaster_takes_and_gives_raw_numbers(tmp_path, scaling):
         )
 
 
+@pytest.mark.slow
 def test_several_series_and_covariates_are_served(tmp_path):
     table = long_table((60, 50)).assign(heat=lambda t: t["ds"].dt.day_of_week)
     forecaster = tiny_forecaster(max_steps=2).fit(table, covariate_columns=["heat"])
     forecaster.export(tmp_path / "served")
-    sample = tf.saved_model.load(str(tmp_path / "served")).signatures["sample"]
+    served = tf.saved_model.load(str(tmp_path / "served"))
+    sample = served.signatures["sample"]
     own = table[table["unique_id"] == "shop 1"].reset_index(drop=True)
     raw = raw_request(own, 30, 4)
     heat = own["heat"].to_numpy(np.float64)[np.newaxis, :, np.newaxis]

@@ -14,11 +14,10 @@ from .metrics import (
 )
 from .naive import last_difference, last_value, seasonal
 from .plots import plot_by_step, plot_forecast, plot_reliability
-from .presets import PRESETS, ForecastPreset
+from .presets import ForecastPreset
 from .training_step import TrainingStep
 
 __all__ = [
-    "PRESETS",
     "Backtest",
     "DemoSettings",
     "Forecast",

@@ -85,7 +85,20 @@ class _Scaling:
             )
 
         observed = tf.reduce_all(known, axis=-1)
-        origin = raw["time_context"][:, -1:]
+        num_context = tf.shape(raw["time_context"])[1]
+        checks = [
+            tf.debugging.assert_positive(
+                num_context, message="`time_context` must have at least one row"
+            )
+        ]
+        with tf.control_dependencies(checks):
+            origin = raw["time_context"][:, -1:]
+        finite = tf.debugging.Assert(
+            tf.reduce_all(tf.math.is_finite(origin)),
+            ["the last row of `time_context` is the origin and must be finite. Received:", origin],
+        )
+        with tf.control_dependencies([finite]):
+            origin = tf.identity(origin)
         batch = {
             "y_context": scaled(tf.where(known, y, 0.0)),
             "context_mask": observed,
