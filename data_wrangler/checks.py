@@ -2,12 +2,18 @@
 
 import math
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Lists names for a message, the first ones if there are many."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def check_integer(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:

@@ -7,12 +7,13 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from taylorformer.data_wrangler.checks import check_integer
+from taylorformer.data_wrangler.checks import check_integer, listed
 from taylorformer.data_wrangler.series import (
     NANOSECONDS,
     ColumnError,
     Series,
     check_columns,
+    check_frame,
     exact_time,
     flatten_index,
     read_covariates,
@@ -23,8 +24,6 @@ from taylorformer.data_wrangler.table import Columns, infer_offset, median_step,
 _DAY_NANOSECONDS = 86_400 * 10**9
 # A frequency that pandas infers is held against this many stamps at the end.
 _ROWS_TO_VERIFY = 1000
-# So many names are listed in a message.
-_MOST_NAMES = 5
 
 
 def continue_stamps(series: Series, num_rows: int) -> pd.Index:
@@ -213,10 +212,7 @@ class FutureRows:
         Raises:
             TypeError: `future` is no DataFrame.
         """
-        if not isinstance(future, pd.DataFrame):
-            raise TypeError(
-                f"`future` must be a pandas DataFrame. Received: {type(future).__name__}"
-            )
+        check_frame(future, "future")
         return cls(flatten_index(future), np.arange(1, len(future) + 1))
 
     def take(self, rows: Any, label: str) -> "FutureRows":
@@ -261,11 +257,8 @@ def split_future(
     there = set(ids.names)
     missing = [name for name in names if name not in there]
     if missing:
-        more = len(missing) - _MOST_NAMES
         raise ValueError(
-            "`future` must have rows for every series. "
-            f"Received: none for {', '.join(missing[:_MOST_NAMES])}"
-            f"{f' and {more} more' if more > 0 else ''}"
+            f"`future` must have rows for every series. Received: none for {listed(missing)}"
         )
     order, parts = ids.group()
     whole = whole.take(order, "")
@@ -321,13 +314,12 @@ def extend_series(
         stamps, known = _read_future(series, future, num_rows, columns)
     time, _ = exact_time(stamps)
     missing = np.full((len(stamps), series.num_columns), np.nan)
-    past = series.covariates if series.covariates is not None else np.empty((series.num_rows, 0))
     return dataclasses.replace(
         series,
         time=np.concatenate([series.time, time]),
         values=np.concatenate([series.values, missing]),
         stamps=series.stamps.append(stamps),
-        covariates=np.concatenate([past, known]),
+        covariates=np.concatenate([series.known, known]),
     )
 
 

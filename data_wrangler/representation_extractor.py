@@ -1,6 +1,6 @@
 """RepresentationExtractor: the features W of the paper (section "LocalTaylor")."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -24,11 +24,7 @@ from taylorformer.data_wrangler.positional_encoding import PositionalEncoding
 
 def rows_first(values: tf.Tensor) -> tf.Tensor:
     """Lays `[B, N, ..]` out as `[N, B, ..]`."""
-    axes = [1, 0, *range(2, len(values.shape))]
-    if values.dtype in (tf.bool, tf.int32):
-        # Of these, TensorFlow writes a line about a missing kernel on some processors.
-        return tf.cast(tf.transpose(tf.cast(values, tf.int64), axes), values.dtype)
-    return tf.transpose(values, axes)
+    return tf.transpose(values, [1, 0, *range(2, len(values.shape))])
 
 
 def _flatten_derivative(derivative: tf.Tensor) -> tf.Tensor:
@@ -110,6 +106,8 @@ class RepresentationExtractor(keras.layers.Layer):
         order = max(feature_order, taylor_order or 0)
         self._needs_derivative = order >= 1
         self._needs_second_derivative = order == 2
+        # What is kept of a point beside its y, for those whose neighbour it is.
+        self._kept = ("d",) * (order >= 1) + ("dd", "d2") * (order == 2)
         if feature_order >= 1:
             self.derivative_normalization = MaskedBatchNormalization(
                 name="derivative_normalization"
@@ -259,12 +257,13 @@ class RepresentationExtractor(keras.layers.Layer):
         if self._needs_derivative:
             x_of_points = tf.gather(x[..., : self._dims], points, batch_dims=1)
             near["delta_x"] = x[:, :, tf.newaxis, : self._dims] - x_of_points
-        self._add_own(near, y, tf.gather(y, points, batch_dims=1))
+            near["y_of_points"] = tf.gather(y, points, batch_dims=1)
+        self._add_own(near, y)
         if self._needs_derivative:
-            self._add_of_nearest(near, self._state(near, y), of_nearest)
+            self._add_of_nearest(near, ("d",), of_nearest(self._packed(near, ("d",))))
         if self._needs_second_derivative:
             self._add_own_second(near)
-            self._add_of_nearest(near, self._state(near, y), of_nearest)
+            self._add_of_nearest(near, ("dd", "d2"), of_nearest(self._packed(near, ("dd", "d2"))))
         return near
 
     # One target row at a time, for the sampler: B sequences with S samples each. The samples of a
@@ -324,16 +323,14 @@ class RepresentationExtractor(keras.layers.Layer):
         places = tf.stack([points, tf.broadcast_to(sequences, tf.shape(points))], axis=-1)
         found = tf.transpose(tf.gather_nd(state, places), [0, 2, 1, 3])
         near["y_of_points"] = found[..., : self._y_dims]
-        near["y_n"] = found[:, :, 0, : self._y_dims]
-        self._add_of_nearest(
-            near, found[:, :, 0], lambda values: tf.where(near["has_n"], values, 0.0)
-        )
+        of_nearest = tf.where(near["has_n"], found[:, :, 0], 0.0)
+        near["y_n"] = of_nearest[..., : self._y_dims]
+        self._add_of_nearest(near, self._kept, of_nearest[..., self._y_dims :])
         # What needs its own y is not known yet.
         before = {**near, "dy": tf.zeros_like(near["y_n"])}
-        for name in ("d", "dd", "d2"):
-            if f"{name}_n" in near:
-                before[name] = tf.zeros_like(near[f"{name}_n"])
-                before[f"{name}_flag"] = tf.zeros_like(near[f"{name}_n_flag"])
+        for name in self._kept:
+            before[name] = tf.zeros_like(near[f"{name}_n"])
+            before[f"{name}_flag"] = tf.zeros_like(near[f"{name}_n_flag"])
         y_seen = near["y_n"][..., :0]
         if self.feature_order >= 1:
             is_context = tf.zeros_like(near["has_n"])
@@ -355,7 +352,7 @@ class RepresentationExtractor(keras.layers.Layer):
         if not near:
             return y, y
         near = dict(near)
-        self._add_own(near, y, near["y_of_points"])
+        self._add_own(near, y)
         if self._needs_second_derivative:
             self._add_own_second(near)
         y_fe = [y]
@@ -363,17 +360,11 @@ class RepresentationExtractor(keras.layers.Layer):
             y_fe += self._features(near, tf.zeros_like(near["has_n"]), False)[1]
         return tf.concat(y_fe, axis=-1), self._state(near, y)
 
-    def _add_own(self, near: dict[str, tf.Tensor], y: tf.Tensor, y_of_points: tf.Tensor) -> None:
-        """Adds dY, D and its flag: what needs the y of a point itself.
-
-        Args:
-            near: what is known about the neighbours of each point.
-            y: `[B, N, D_y]`.
-            y_of_points: `[B, N, K, D_y]`, the y of its K neighbours.
-        """
+    def _add_own(self, near: dict[str, tf.Tensor], y: tf.Tensor) -> None:
+        """Adds dY, D and its flag: what needs the y `[B, N, D_y]` of a point itself."""
         near["dy"] = tf.where(near["has_n"], y - near["y_n"], 0.0)
         if self._needs_derivative:
-            delta_y = y[:, :, tf.newaxis] - y_of_points
+            delta_y = y[:, :, tf.newaxis] - near["y_of_points"]
             near["d"], flag = self._estimate_derivative(near["delta_x"], delta_y, near["seen"])
             near["d_flag"] = flag & near["observed"][..., tf.newaxis]
 
@@ -387,41 +378,31 @@ class RepresentationExtractor(keras.layers.Layer):
         )
 
     def _state(self, near: Mapping[str, tf.Tensor], y: tf.Tensor) -> tf.Tensor:
-        """Lays out what others may want to know of each point: y, D, dD, D2 with flags.
+        """Lays out what others may want to know of each point, `[B, N, C]`: y, D, dD, D2, flags."""
+        return tf.concat([y, self._packed(near, self._kept)], axis=-1) if self._kept else y
 
-        Returns:
-            `[B, N, C]`; what has not been made yet is left out.
-        """
-        parts = [y]
-        if "d" in near:
-            parts += [_flatten_derivative(near["d"]), tf.cast(near["d_flag"], tf.float32)]
-        for name in ("dd", "d2"):
-            if name in near:
-                parts += [near[name], tf.cast(near[f"{name}_flag"], tf.float32)]
+    @staticmethod
+    def _packed(near: Mapping[str, tf.Tensor], names: tuple[str, ...]) -> tf.Tensor:
+        """Puts some of D, dD, D2 behind one another, each with its flag: `[B, N, C]`."""
+        parts = []
+        for name in names:
+            values = _flatten_derivative(near[name]) if name == "d" else near[name]
+            parts += [values, tf.cast(near[f"{name}_flag"], tf.float32)]
         return tf.concat(parts, axis=-1)
 
     def _add_of_nearest(
-        self,
-        near: dict[str, tf.Tensor],
-        state: tf.Tensor,
-        of_nearest: Callable[[tf.Tensor], tf.Tensor],
+        self, near: dict[str, tf.Tensor], names: tuple[str, ...], packed: tf.Tensor
     ) -> None:
-        """Adds Y^n, D^n, dD^n and D2^n with flags, gathered from the state of the neighbours."""
-        found = of_nearest(state)
-        y_dims = near["y_n"].shape[-1]
-        sizes = {"y": y_dims, "d": y_dims * self._dims, "dd": y_dims, "d2": y_dims}
+        """Adds D^n, dD^n, D2^n and flags, from what `_packed` gives for the nearest points."""
+        shape = tf.shape(packed)
         start = 0
-        for name, size in sizes.items():
-            if start >= state.shape[-1]:
-                break
-            near[f"{name}_n"] = found[..., start : start + size]
-            start += size
-            if name != "y":
-                near[f"{name}_n_flag"] = found[..., start : start + 1] > 0
-                start += 1
-        if "d_n" in near:
-            shape = tf.shape(near["d_n"])
-            near["d_n"] = tf.reshape(near["d_n"], [shape[0], shape[1], y_dims, self._dims])
+        for name in names:
+            size = self._y_dims * (self._dims if name == "d" else 1)
+            values, flag = packed[..., start : start + size], packed[..., start + size, tf.newaxis]
+            if name == "d":
+                values = tf.reshape(values, [shape[0], shape[1], self._y_dims, self._dims])
+            near[f"{name}_n"], near[f"{name}_n_flag"] = values, flag > 0
+            start += size + 1
 
     def _estimate_derivative(
         self, delta_x: tf.Tensor, delta_y: tf.Tensor, seen: tf.Tensor

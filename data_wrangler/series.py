@@ -283,8 +283,7 @@ class TableRows:
         date_format: str | None = None,
     ) -> "TableRows":
         """Reads the rows of a table; see `Series.from_frame` for arguments and errors."""
-        if not isinstance(frame, pd.DataFrame):
-            raise TypeError(f"`frame` must be a pandas DataFrame. Received: {type(frame).__name__}")
+        check_frame(frame)
         targets = as_names("target_columns", target_columns, 1)
         known = as_names("covariate_columns", covariate_columns)
         frame = flatten_index(frame)
@@ -604,6 +603,18 @@ def as_names(
         wish = "at least one column, and none twice" if minimum else "no column twice"
         raise ValueError(f"`{argument}` must name {wish}. Received: {argument}={columns!r}")
     return names
+
+
+def check_frame(frame: Any, argument: str = "frame") -> None:
+    """Checks that an argument is a table.
+
+    Raises:
+        TypeError: it is no DataFrame.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(
+            f"`{argument}` must be a pandas DataFrame. Received: {type(frame).__name__}"
+        )
 
 
 def index_levels(frame: pd.DataFrame) -> list[Hashable]:

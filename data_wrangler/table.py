@@ -16,6 +16,7 @@ from taylorformer.data_wrangler.series import (
     TableRows,
     as_names,
     check_columns,
+    check_frame,
     check_roles,
     flatten_index,
     index_levels,
@@ -119,8 +120,7 @@ class Columns:
             ValueError: a column that is missing or plays two parts, a table without rows, or more
                 than one choice for time or target.
         """
-        if not isinstance(frame, pd.DataFrame):
-            raise TypeError(f"`frame` must be a pandas DataFrame. Received: {type(frame).__name__}")
+        check_frame(frame)
         levels = index_levels(frame)
         own: list[Hashable] = list(frame.columns)
         known = as_names("covariate_columns", covariate_columns)
@@ -305,8 +305,7 @@ def ids_of(frame: pd.DataFrame, columns: Columns) -> dict[str, Any]:
         TypeError: `frame` is no DataFrame.
         ValueError: no such column, no rows, empty ids, or two that are the same as text.
     """
-    if not isinstance(frame, pd.DataFrame):
-        raise TypeError(f"`frame` must be a pandas DataFrame. Received: {type(frame).__name__}")
+    check_frame(frame)
     if columns.id_column is None:
         return {"": None}
     frame = flatten_index(frame)
@@ -325,8 +324,7 @@ class _Group(NamedTuple):
 
 def _read_groups(frame: pd.DataFrame, columns: Columns) -> Iterator[_Group]:
     """Reads a table once, and gives the rows of each id, in order of first appearance."""
-    if not isinstance(frame, pd.DataFrame):
-        raise TypeError(f"`frame` must be a pandas DataFrame. Received: {type(frame).__name__}")
+    check_frame(frame)
     frame = flatten_index(frame)
     columns.check(frame)
     read = (columns.time_column, columns.target_columns, columns.covariate_columns)

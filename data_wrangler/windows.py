@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 PARTS = ("training", "validation", "test")
 DEFAULT_FRACTIONS = (0.69, 0.11, 0.20)
 SCALINGS = ("window", "standard")
+FURTHEST = 1e12
+"""The largest scaled y: what lies further away counts as that far."""
 
 # The spread is measured on at most this many training windows, evenly spaced.
 _MAX_WINDOWS_FOR_SPREAD = 4096
@@ -25,8 +27,6 @@ _MAX_WINDOWS_FOR_SPREAD = 4096
 _NORMAL_95 = 1.959963984540054
 # A spread below this share of the size of y is rounding, not movement.
 _SMALLEST_SPREAD = 1e-9
-# The largest scaled y.
-_FURTHEST = 1e12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,6 +206,13 @@ def spaced_starts(starts: np.ndarray, step: int, count: int | None = None) -> np
     return chosen[::-1]
 
 
+def evenly_spaced(starts: np.ndarray, most: int) -> np.ndarray:
+    """Chooses at most so many of some windows, spread evenly over them, the ends among them."""
+    if len(starts) <= most:
+        return starts
+    return starts[np.linspace(0, len(starts) - 1, most).astype(np.int64)]
+
+
 class _Ops(NamedTuple):
     """The few array functions behind a batch, so that NumPy and tf.data share one formula."""
 
@@ -371,20 +378,18 @@ class WindowScaler:
         """X of the last context row, between -1 and 1."""
         return 2 * (self.spec.context_length - 1) / (self.spec.length - 1) - 1
 
-    def scale_x(self, time: np.ndarray, origin: np.ndarray, covariates: np.ndarray) -> np.ndarray:
+    def scale_x(self, time: Any, origin: Any, covariates: Any, ops: _Ops) -> Any:
         """Scales time and covariates.
 
         Args:
             time: `[B, N]`, in the units and the type of `Series.time`.
             origin: `[B]`, time of the last context row of each window.
             covariates: `[B, N, D_c]`, in user units.
+            ops: of what the arguments are.
 
         Returns:
             `[B, N, 1 + D_c]` float32. The difference of times is taken in 64 bits first.
         """
-        return self._scale_x(np.asarray(time), np.asarray(origin), np.asarray(covariates), _NUMPY)
-
-    def _scale_x(self, time: Any, origin: Any, covariates: Any, ops: _Ops) -> Any:
         elapsed = ops.cast(time - origin[:, np.newaxis], "float64")
         x = elapsed / self.half_span + self.x_of_last_context
         x = ops.cast(x, "float32")[..., np.newaxis]
@@ -468,9 +473,7 @@ def _distances(
     column: np.ndarray, last_observed_row: np.ndarray, starts: np.ndarray, spec: WindowSpec
 ) -> np.ndarray:
     """Returns how far observed targets lie from the last value observed in their context."""
-    if len(starts) > _MAX_WINDOWS_FOR_SPREAD:
-        places = np.linspace(0, len(starts) - 1, _MAX_WINDOWS_FOR_SPREAD)
-        starts = starts[places.astype(np.int64)]
+    starts = evenly_spaced(starts, _MAX_WINDOWS_FOR_SPREAD)
     last = last_observed_row[starts + spec.context_length - 1]
     known = last >= starts
     targets = starts[known][:, np.newaxis] + np.arange(spec.context_length, spec.length)
@@ -777,12 +780,12 @@ class Windows:
         observed = ops.take(table.observed, rows)
         context, target = slice(self.spec.context_length), slice(self.spec.context_length, None)
         origin = time[:, self.spec.context_length - 1]
-        x = self.scaler._scale_x(time, origin, ops.take(table.covariates, rows), ops)
+        x = self.scaler.scale_x(time, origin, ops.take(table.covariates, rows), ops)
         reference = self._reference(starts, table, ops)
         spread = ops.take(table.spread, ops.take(table.series_number, starts))
         y = (ops.take(table.values, rows) - reference[:, np.newaxis]) / spread[:, np.newaxis]
         # Further away is as far as this: a square of it still fits in float32.
-        y = ops.clip(y, -_FURTHEST, _FURTHEST)
+        y = ops.clip(y, -FURTHEST, FURTHEST)
         y = ops.where(observed[..., np.newaxis], ops.cast(y, "float32"), np.float32(0))
         inputs = {
             "x_context": x[:, context],

@@ -30,16 +30,24 @@ def within_range(values: tf.Tensor, dtype: str, bound: float | None = None) -> t
     return tf.cast(tf.clip_by_value(values, -bound, bound), tf.float16)
 
 
-def apply_dense(dense: keras.layers.Dense, values: tf.Tensor) -> tf.Tensor:
+def apply_dense(
+    dense: keras.layers.Dense, values: tf.Tensor, heads: tuple[int, int] | None = None
+) -> tf.Tensor:
     """Applies a Dense layer to the rows of `[B, N, F]`, as one matrix.
 
     Given three axes of unknown lengths, Keras works out the shapes of each product anew, in twenty
     small operations: more than the product itself costs where rows are drawn one by one.
+
+    Args:
+        dense: the layer.
+        values: `[B, N, F]`.
+        heads: (H, d) to lay the outcome out as `[B, N, H, d]`. None: `[B, N, units]`.
     """
+    row = (dense.units,) if heads is None else heads
     shape = tf.shape(values)
     rows = dense(tf.reshape(values, [shape[0] * shape[1], values.shape[-1]]))
-    rows = tf.reshape(rows, [shape[0], shape[1], dense.units])
-    rows.set_shape([*values.shape[:-1], dense.units])
+    rows = tf.reshape(rows, [shape[0], shape[1], *row])
+    rows.set_shape([*values.shape[:-1], *row])
     return rows
 
 
@@ -215,13 +223,15 @@ class MultiHeadAttention(keras.layers.Layer):
         return self._finish(values)
 
     def _queries(self, query: tf.Tensor) -> tf.Tensor:
-        bound = (_LARGEST_FLOAT16 / self.head_dim) ** 0.5
-        queries = self._project(self.query_dense, query) * self.head_dim**-0.5
-        return within_range(queries, self.compute_dtype, bound)
+        return self._bounded(self._project(self.query_dense, query) * self.head_dim**-0.5)
 
     def _keys(self, key: tf.Tensor) -> tf.Tensor:
+        return self._bounded(self._project(self.key_dense, key))
+
+    def _bounded(self, factors: tf.Tensor) -> tf.Tensor:
+        """Bounds queries and keys so that their products fit in float16."""
         bound = (_LARGEST_FLOAT16 / self.head_dim) ** 0.5
-        return within_range(self._project(self.key_dense, key), self.compute_dtype, bound)
+        return within_range(factors, self.compute_dtype, bound)
 
     def _finish(self, attended: tf.Tensor) -> tf.Tensor:
         rows = within_range(self._join_heads(attended), self.compute_dtype)
@@ -229,9 +239,8 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _project(self, dense: keras.layers.Dense, values: tf.Tensor) -> tf.Tensor:
         """Projects `[B, N, F]` and lays the heads out as `[B, H, N, d]`."""
-        projected = apply_dense(dense, within_range(values, self.compute_dtype))
-        shape = tf.shape(projected)
-        heads = tf.reshape(projected, [shape[0], shape[1], self.num_heads, self.head_dim])
+        values = within_range(values, self.compute_dtype)
+        heads = apply_dense(dense, values, (self.num_heads, self.head_dim))
         return tf.transpose(heads, [0, 2, 1, 3])
 
     def _join_heads(self, attended: tf.Tensor) -> tf.Tensor:

@@ -42,6 +42,7 @@ _KNOWN = {
         "_features_and_neighbourhood",
         "_neighbourhood",
         "_normalized",
+        "_packed",
         "_state",
         "_taylor_terms",
         "_add_own",
@@ -192,7 +193,7 @@ class CachedLoop:
             weights, weighted = (
                 tf.transpose(part, [2, 0, 1, 3]) for part in (weights[..., num_context:], weighted)
             )
-            skip = tf.transpose(skip, [1, 0, 2])[:, :, tf.newaxis]
+            skip = rows_first(skip)[:, :, tf.newaxis]
         context = []
         if self._network.mha_xy is not None:
             tower = self._network.mha_xy
@@ -209,7 +210,7 @@ class CachedLoop:
             context_mask=mask,
             seen=rows_first(features["target_seen"]),
             rows=rows,
-            x_fe=tf.transpose(x_fe[:, num_context:], [1, 0, 2])[:, :, tf.newaxis],
+            x_fe=rows_first(x_fe[:, num_context:])[:, :, tf.newaxis],
             context=context,
             weights=weights,
             weighted_context=weighted,
@@ -312,7 +313,8 @@ class CachedSampler:
 
     def __init__(self, model: "Taylorformer", xla: bool = False) -> None:
         self._model = model
-        self._loop = CachedLoop(model, in_place=not xla)
+        plain, compiled = CachedLoop(model), CachedLoop(model, in_place=False)
+        self._loop = compiled if xla else plain
         vector = tf.TensorSpec([None], tf.int64)
         signature = [
             batch_spec(model.x_dims, model.y_dims),
@@ -321,12 +323,8 @@ class CachedSampler:
             vector,
             tf.TensorSpec([], tf.int64),
         ]
-        self._plain = tf.function(
-            CachedLoop(model).draw, input_signature=signature, autograph=False
-        )
-        self._xla = tf.function(
-            CachedLoop(model, in_place=False).draw, jit_compile=True, autograph=False
-        )
+        self._plain = tf.function(plain.draw, input_signature=signature, autograph=False)
+        self._xla = tf.function(compiled.draw, jit_compile=True, autograph=False)
 
     def __call__(
         self,
@@ -346,6 +344,7 @@ class CachedSampler:
         if chunk_size is None:
             sequences = min(sequences, int(self._sequences_at_once(batch)))
         samples = max(1, min(rows // sequences, num_samples))
+        draw = self._xla if jit_compile else self._plain
         parts = []
         for first in range(0, batch_size, sequences):
             some = slice(first, first + sequences)
@@ -353,7 +352,6 @@ class CachedSampler:
             drawn = []
             for start in range(0, num_samples, samples):
                 numbers = tf.range(start, min(start + samples, num_samples), dtype=tf.int64)
-                draw = self._xla if jit_compile else self._plain
                 drawn.append(draw(*own, numbers, sequence_keys[some], seed))
             parts.append(tf.concat(drawn, axis=0))
         if not parts:

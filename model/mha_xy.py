@@ -47,13 +47,9 @@ class MHAXY(AttentionTower):
             O_XY `[B, N_T, width]`, float32.
         """
         num_context = tf.shape(context_visible)[-1]
-        label = tf.ones_like(x_fe[..., :1])
-        own = tf.concat([y_fe, label], axis=-1)
-        # Zeros are put in place, not multiplied with, so that no own y can shine through.
-        shown = own[:, :num_context]
-        masked = tf.concat([shown, tf.zeros_like(own[:, num_context:])], axis=1)
-        key = tf.concat([x_fe, y_seen, own], axis=-1)
-        query = tf.concat([x_fe, y_seen, masked], axis=-1)
+        key = self.row_features(x_fe, y_seen, y_fe)
+        hidden = self.row_features(x_fe[:, num_context:], y_seen[:, num_context:], None)
+        query = tf.concat([key[:, :num_context], hidden], axis=1)
         return self._run(query, key, None, visible, context_visible, training)
 
     def before_sampling(
@@ -88,6 +84,7 @@ class MHAXY(AttentionTower):
             `[B, R, F_x + F_s + F_y + 1]`.
         """
         if y_fe is None:
+            # Zeros are put in place, not multiplied with, so that no own y can shine through.
             shape = tf.shape(x_fe)
             own = tf.zeros([shape[0], shape[1], self._y_fe_width + 1])
         else:

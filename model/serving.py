@@ -45,23 +45,14 @@ class Drawing:
         self, inputs: Mapping[str, tf.Tensor], num_samples: tf.Tensor, seed: tf.Tensor
     ) -> tf.Tensor:
         """Draws `[S, B, N_T, D_y]`, every sequence with key 0; masks may be left out."""
-        with tf.control_dependencies(self._checks(inputs)):
-            batch = self._model.prepare(
-                {name: tf.identity(value) for name, value in inputs.items()}
-            )
-        return self._draw(batch, num_samples, seed)
+        return self._draw(self._checked(inputs), num_samples, seed)
 
     def log_prob(self, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """Gives log p(Y_T given X_T, X_C, Y_C), `[B]`, for inputs with `y_target`."""
-        with tf.control_dependencies(self._checks(inputs)):
-            batch = self._model.prepare(
-                {name: tf.identity(value) for name, value in inputs.items()}
-            )
-        return self._density(batch)
+        return self._density(self._checked(inputs))
 
-    @staticmethod
-    def _checks(inputs: Mapping[str, tf.Tensor]) -> list[tf.Operation]:
-        """Checks B, N_C and N_T, which a graph would otherwise stretch from 1 in silence."""
+    def _checked(self, inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Prepares a batch whose B, N_C and N_T fit: a graph would stretch 1 in silence."""
         checks = []
         for name, value in inputs.items():
             length = "x_context" if "context" in name else "x_target"
@@ -72,7 +63,10 @@ class Drawing:
                     message=f"`{name}` must have the batch and the length of `{length}`",
                 )
             )
-        return [check for check in checks if check is not None]
+        # Where shapes are static there is nothing left to check in the graph.
+        with tf.control_dependencies([check for check in checks if check is not None]):
+            batch = {name: tf.identity(value) for name, value in inputs.items()}
+        return self._model.prepare(batch)
 
     def _draw_samples(
         self, batch: dict[str, tf.Tensor], num_samples: tf.Tensor, seed: tf.Tensor

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from taylorformer.data_wrangler.table import Columns
 
 _CHECKPOINT = "training.npz"
-_MODEL_FILES = ("forecaster.json", _CHECKPOINT)
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -317,7 +316,9 @@ def fit(
 
 def _check_free(folder: Path, resume: bool) -> None:
     """Refuses to replace a model unasked."""
-    model, checkpoint = ((folder / name).exists() for name in _MODEL_FILES)
+    from taylorformer.training_and_evaluation.forecaster_file import FILE
+
+    model, checkpoint = ((folder / name).exists() for name in (FILE, _CHECKPOINT))
     if not checkpoint and model:
         message = f"{folder} holds a model without its training; --overwrite replaces it."
     elif checkpoint and not resume:

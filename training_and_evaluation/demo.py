@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -129,8 +129,8 @@ def run_demo(
     total = time.perf_counter() - started
     report = {
         "unit": UNIT,
-        "scores": _listed(scores.scores),
-        "by_window": _listed(scores.by_window),
+        "scores": _records(scores.scores),
+        "by_window": _records(scores.by_window),
         "num_scored_points": scores.num_scored_points,
         "seed": seed,
         "num_samples": num_samples,
@@ -157,16 +157,9 @@ def _write_forecast(output: Path, forecast: Forecast, year: pd.DataFrame) -> Non
     ).savefig(output / "forecast.png")
 
 
-def _listed(table: pd.DataFrame) -> list[dict[str, Any]]:
+def _records(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
     """Makes a table ready for JSON, which has no NaN."""
-    return [
-        {str(name): None if _is_nan(value) else value for name, value in row.items()}
-        for row in table.to_dict("records")
-    ]
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and np.isnan(value)
+    return table.astype("object").where(table.notna(), None).to_dict("records")
 
 
 def _introduce(console: Console, series: Series, settings: DemoSettings) -> None:

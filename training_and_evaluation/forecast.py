@@ -9,6 +9,7 @@ import pandas as pd
 
 from taylorformer.data_wrangler.checks import check_number
 from taylorformer.data_wrangler.table import id_text
+from taylorformer.training_and_evaluation.metrics import sample_quantiles
 from taylorformer.training_and_evaluation.plots import plot_forecast
 
 if TYPE_CHECKING:
@@ -71,8 +72,10 @@ class Forecast:
         levels = np.asarray(q, np.float64)
         if levels.ndim > 1 or not ((levels >= 0) & (levels <= 1)).all():
             raise ValueError(f"`q` must be a level from 0 to 1, or a list of them. Received: {q!r}")
-        found = np.quantile(self.samples, levels, axis=0)
-        return found if levels.ndim == 0 else np.moveaxis(found, 0, -1)
+        if not levels.size:
+            return np.empty((*self.samples.shape[1:], 0))
+        found = np.moveaxis(sample_quantiles(self.samples, levels.ravel()), 0, -1)
+        return found[..., 0] if levels.ndim == 0 else found
 
     def interval(self, share: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Gives the central interval that holds a share of the samples.
@@ -122,10 +125,9 @@ class Forecast:
         """
         levels = list(quantiles)
         scores = {"mean": self.mean, "stddev": self.stddev}
-        if levels:
-            found = self.quantile(levels)
-            for place, level in enumerate(levels):
-                scores[quantile_name(level)] = found[..., place]
+        found = self.quantile(levels)
+        for place, level in enumerate(levels):
+            scores[quantile_name(level)] = found[..., place]
         parts = []
         for number, stamps in enumerate(self.stamps):
             for column, target in enumerate(self.target_columns):

@@ -17,7 +17,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from taylorformer.data_wrangler.checks import check_choice, check_integer
+from taylorformer.data_wrangler.checks import check_choice, check_integer, listed
 from taylorformer.data_wrangler.future import extend_series, split_future
 from taylorformer.data_wrangler.panel import Panel, as_panel
 from taylorformer.data_wrangler.series import NANOSECONDS, Series
@@ -29,6 +29,7 @@ from taylorformer.data_wrangler.windows import (
     Windows,
     WindowScaler,
     WindowSpec,
+    evenly_spaced,
     panel_window_starts,
     spaced_starts,
 )
@@ -45,7 +46,6 @@ Table = pd.DataFrame | Series | Panel | Sequence[Series]
 _MODEL_FILE = "model.keras"
 # x is float32.
 _X_TOLERANCE = 1e-4
-_MOST_NAMES = 5
 _ID_COLUMN = "unique_id"
 _MOST_NAIVE_WINDOWS = 4096
 
@@ -268,7 +268,7 @@ class Forecaster(BaseEstimator):
             return panel
         warnings.warn(
             "series without a value of every target in their training part are left out: "
-            f"{_listed([one.name for one in left_out])}",
+            f"{listed([one.name for one in left_out])}",
             stacklevel=3,
         )
         return Panel(kept)
@@ -283,9 +283,6 @@ class Forecaster(BaseEstimator):
         observed = np.concatenate([[0], np.cumsum(windows.panel.observed)])
         first_targets = starts + windows.spec.context_length
         starts = starts[observed[starts + windows.spec.length] > observed[first_targets]]
-        if len(starts) > preset.max_validation_windows:
-            places = np.linspace(0, len(starts) - 1, preset.max_validation_windows)
-            starts = starts[places.astype(np.int64)]
         if not len(starts):
             warnings.warn(
                 "no target of the validation part has a value: the last weights are kept, and "
@@ -293,7 +290,7 @@ class Forecaster(BaseEstimator):
                 stacklevel=3,
             )
             return None
-        return starts
+        return evenly_spaced(starts, preset.max_validation_windows)
 
     def _new_model(self, preset: ForecastPreset, num_covariates: int) -> Taylorformer:
         # Time alone says which points are neighbours: a covariate does not bring far stamps near.
@@ -411,17 +408,22 @@ class Forecaster(BaseEstimator):
         return dataclasses.replace(self.columns_, id_column=_ID_COLUMN)
 
     def _scaler_for(self, panel: Panel) -> WindowScaler:
-        if self.columns_.id_column is None and panel.num_series == len(self.scaler_.names) == 1:
+        new = self._new_names(panel)
+        if not new:
             return self.scaler_
-        known = set(self.scaler_.names)
-        new = [name for name in panel.names if name not in known]
-        if new:
-            warnings.warn(
-                f"series that were not there in training ({_listed(new)}): their scale is measured "
-                "on the rows that are given",
-                stacklevel=3,
-            )
+        warnings.warn(
+            f"series that were not there in training ({listed(new)}): their scale is measured "
+            "on the rows that are given",
+            stacklevel=3,
+        )
         return self.scaler_.with_series(panel)
+
+    def _new_names(self, panel: Panel) -> list[str]:
+        """Names the series that were not there in training; without ids, one is like another."""
+        if self.columns_.id_column is None and panel.num_series == len(self.scaler_.names) == 1:
+            return []
+        known = set(self.scaler_.names)
+        return [name for name in panel.names if name not in known]
 
     def _outside(
         self, windows: Windows, inputs: Mapping[str, np.ndarray], starts: np.ndarray
@@ -443,7 +445,7 @@ class Forecaster(BaseEstimator):
             warnings.warn(
                 "the context and the targets reach over more time than any window of training: x, "
                 f"which is -1 to 1 for a usual window and was {low:.3g} to {high:.3g} in training, "
-                f"is {_listed(outside)}. Forecasts there are extrapolations of the network",
+                f"is {listed(outside)}. Forecasts there are extrapolations of the network",
                 stacklevel=3,
             )
 
@@ -534,8 +536,7 @@ class Forecaster(BaseEstimator):
                 starts = panel_window_starts(windows.panel, splits, windows.spec, part)
             except ValueError:
                 continue
-            places = np.linspace(0, len(starts) - 1, min(len(starts), _MOST_NAIVE_WINDOWS))
-            starts = starts[places.astype(np.int64)]
+            starts = evenly_spaced(starts, _MOST_NAIVE_WINDOWS)
             if windows.scored(starts).any():
                 return starts
         return None
@@ -564,20 +565,18 @@ class Forecaster(BaseEstimator):
 
     def _trained(self, panel: Panel) -> Panel:
         """Leaves out series that were not there in training, as there is no scale for them."""
-        if panel.num_series == len(self.scaler_.names) == 1 and self.columns_.id_column is None:
+        new = self._new_names(panel)
+        if not new:
             return panel
-        known = set(self.scaler_.names)
-        kept = [one for one in panel.series if one.name in known]
-        new = [one.name for one in panel.series if one.name not in known]
+        strange = set(new)
+        kept = [one for one in panel.series if one.name not in strange]
         if not kept:
             raise ValueError(
                 "`data` must hold series that were there in training. "
-                f"Received: {_listed(new)}; in training there were {_listed(self.scaler_.names)}"
+                f"Received: {listed(new)}; in training there were {listed(self.scaler_.names)}"
             )
-        if not new:
-            return panel
         warnings.warn(
-            f"series that were not there in training are not scored: {_listed(new)}", stacklevel=3
+            f"series that were not there in training are not scored: {listed(new)}", stacklevel=3
         )
         return Panel(kept)
 
@@ -679,11 +678,6 @@ class Forecaster(BaseEstimator):
 
 def _records(history: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in history.to_dict("records")]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def _read(

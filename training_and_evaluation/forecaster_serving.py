@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import tensorflow as tf
 
 from taylorformer.data_wrangler.series import NANOSECONDS
+from taylorformer.data_wrangler.windows import FURTHEST
 from taylorformer.model.serving import (
     NUM_SAMPLES,
     QUANTILE_LEVELS,
@@ -79,19 +80,17 @@ class _Scaling:
         reference, spread = reference[:, tf.newaxis], spread[:, tf.newaxis]
 
         def scaled(values: tf.Tensor) -> tf.Tensor:
-            limit = tf.constant(1e12, tf.float64)
+            limit = tf.constant(FURTHEST, tf.float64)
             return tf.cast(
                 tf.clip_by_value((values - reference) / spread, -limit, limit), tf.float32
             )
 
         observed = tf.reduce_all(known, axis=-1)
         num_context = tf.shape(raw["time_context"])[1]
-        checks = [
-            tf.debugging.assert_positive(
-                num_context, message="`time_context` must have at least one row"
-            )
-        ]
-        with tf.control_dependencies(checks):
+        not_empty = tf.debugging.assert_positive(
+            num_context, message="`time_context` must have at least one row"
+        )
+        with tf.control_dependencies([not_empty]):
             origin = raw["time_context"][:, -1:]
         finite = tf.debugging.Assert(
             tf.reduce_all(tf.math.is_finite(origin)),
