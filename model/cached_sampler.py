@@ -7,7 +7,8 @@ the tower MHA-X up to its last attention weights, and all keys and values of the
 `PlainSampler` runs the whole network for every target and is what this is held equal to.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import keras
 import tensorflow as tf
@@ -16,18 +17,19 @@ from taylorformer.data_wrangler.representation_extractor import (
     RepresentationExtractor,
     rows_first,
 )
-from taylorformer.model.attention import MultiHeadAttention, within_range
+from taylorformer.model.attention import MultiHeadAttention, joined_dense, within_range
 from taylorformer.model.attention_block import AttentionBlock
 from taylorformer.model.counter_noise import normal_noise
 from taylorformer.model.local_taylor import LocalTaylor
 from taylorformer.model.mask import context_visibility, target_visibility
 from taylorformer.model.mha_x import MHAX
 from taylorformer.model.mha_x_net import MHAXNet
-from taylorformer.model.mha_xy import MHAXY
+from taylorformer.model.mha_xy import MHAXY, BlockRows
 from taylorformer.model.sampler import batch_spec, draw_some_at_once, sampling_order
 from taylorformer.model.shuffling import permute_targets
 
 if TYPE_CHECKING:
+    from taylorformer.model.probabilistic_model import ProbabilisticModel
     from taylorformer.model.taylorformer import Taylorformer
 
 _MOST_BYTES = 2**28
@@ -62,21 +64,34 @@ def can_be_cached(model: "Taylorformer") -> bool:
     """Tells whether all parts of a model are those that the sampler can take apart."""
     from taylorformer.model.taylorformer import Taylorformer
 
-    if _overrides(model, Taylorformer, ("call", "finish_outputs", "prepare")):
+    if overrides(model, Taylorformer, ("call", "finish_outputs", "prepare")):
         return False
+    denses: list[keras.layers.Dense] = []
     for layer in model._flatten_layers(include_self=False):
         for known, names in _KNOWN.items():
-            if isinstance(layer, known) and _overrides(layer, known, names):
+            if isinstance(layer, known) and overrides(layer, known, names):
                 return False
         if isinstance(layer, MultiHeadAttention):
-            # Its kernel is read, so it must be one that says everything.
-            values = layer.value_dense
-            if type(values) is not keras.layers.Dense or values.quantization_mode is not None:
-                return False
-    return isinstance(model.local_taylor.network, MHAXNet)
+            denses += [layer.query_dense, layer.key_dense, layer.value_dense]
+        elif isinstance(layer, AttentionBlock) and layer.skip_dense is not None:
+            denses.append(layer.skip_dense)
+        elif isinstance(layer, MHAXNet):
+            denses += [layer.mean_dense, layer.scale_dense]
+    return are_plain(denses) and isinstance(model.local_taylor.network, MHAXNet)
 
 
-def _overrides(layer: keras.Layer, known: type, names: tuple[str, ...]) -> bool:
+def are_plain(denses: list[keras.layers.Dense]) -> bool:
+    """Tells whether the kernel and the bias of each Dense layer say all that it does."""
+    return all(
+        type(dense) is keras.layers.Dense
+        and dense.quantization_mode is None
+        and dense.use_bias
+        and dense.activation is keras.activations.linear
+        for dense in denses
+    )
+
+
+def overrides(layer: keras.Layer, known: type, names: tuple[str, ...]) -> bool:
     """Tells whether the class of a layer does something of a known class in another way."""
     for name in (*names, "__call__"):
         own = next(kind for kind in type(layer).__mro__ if name in vars(kind))
@@ -95,10 +110,61 @@ class _Shared(NamedTuple):
     seen: tf.Tensor
     rows: dict[str, tf.Tensor]
     x_fe: tf.Tensor
-    context: list[tuple[tf.Tensor, tf.Tensor]]
+    blocks: list[BlockRows]
+    head: tuple[tf.Tensor, tf.Tensor]
     weights: tf.Tensor
     weighted_context: tf.Tensor
     skip: tf.Tensor
+
+
+class SamplingLoop(Protocol):
+    """A loop over targets that `CachedSampler` compiles."""
+
+    def draw(
+        self,
+        batch: dict[str, tf.Tensor],
+        places: tf.Tensor,
+        sample_numbers: tf.Tensor,
+        sequence_keys: tf.Tensor,
+        seed: tf.Tensor,
+    ) -> tf.Tensor:
+        """Draws `[S, B, N_T, D_y]`; see `CachedLoop.draw`."""
+
+    def numbers_per_row(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Counts the numbers that the loop keeps for one sample of one sequence, int64."""
+
+    def numbers_per_sequence(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Counts the largest numbers that are made for one sequence before the loop, int64."""
+
+
+class Caches:
+    """Makes the tensors that a loop writes rows into, and writes them.
+
+    Args:
+        in_place: with the operation that writes in place whoever else holds the tensor. False: with
+            operations that XLA compiles (it writes in place by itself).
+    """
+
+    def __init__(self, in_place: bool) -> None:
+        self._in_place = in_place
+
+    def new(self, shape: list[tf.Tensor | int], dtype: str = "float32") -> tf.Tensor:
+        """Makes a tensor of zeros."""
+        if not self._in_place:
+            return tf.zeros(shape, dtype)
+        # Not `zeros`, which may become a constant that all calls share.
+        new = tf.raw_ops.Empty(shape=tf.stack(shape), dtype=dtype, init=True)
+        new.set_shape([size if isinstance(size, int) else None for size in shape])
+        return new
+
+    def write(self, cache: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
+        """Writes a row; nobody may still be reading the tensor that is written to."""
+        if self._in_place:
+            written = tf.raw_ops.InplaceUpdate(x=cache, i=place[tf.newaxis], v=row[tf.newaxis])
+        else:
+            written = tf.tensor_scatter_nd_update(cache, [[place]], row[tf.newaxis])
+        written.set_shape(cache.shape)
+        return written
 
 
 class CachedLoop:
@@ -117,6 +183,7 @@ class CachedLoop:
         self._network = model.local_taylor.network
         self._taylor = model.local_taylor.taylor_order is not None
         self._in_place = in_place
+        self._caches = Caches(in_place)
 
     def draw(
         self,
@@ -157,9 +224,9 @@ class CachedLoop:
             y, row, columns = self._step(shared, i, state, caches, noise[i], num_context)
             # Nobody may still be reading what is written to.
             with tf.control_dependencies([y, row, *columns]):
-                state = self._write(state, num_context + i, row)
+                state = self._caches.write(state, num_context + i, row)
                 caches = tuple(
-                    self._write(cache, i, column)
+                    self._caches.write(cache, i, column)
                     for cache, column in zip(caches, columns, strict=True)
                 )
             return i + 1, state, caches
@@ -194,7 +261,7 @@ class CachedLoop:
                 tf.transpose(part, [2, 0, 1, 3]) for part in (weights[..., num_context:], weighted)
             )
             skip = rows_first(skip)[:, :, tf.newaxis]
-        context = []
+        blocks = []
         if self._network.mha_xy is not None:
             tower = self._network.mha_xy
             keys = tower.row_features(
@@ -202,16 +269,19 @@ class CachedLoop:
                 features["y_seen"][:, :num_context],
                 features["y_fe"][:, :num_context],
             )
-            context = tower.before_sampling(keys, context_visible)
+            blocks = tower.before_sampling(keys, context_visible)
+        network = self._network
+        head = joined_dense([network.mean_dense, network.scale_dense], network.compute_dtype)
         shape = tf.shape(context_state)
         known = tf.tile(context_state[:, :, tf.newaxis], [1, 1, num_samples, 1])
-        unknown = self._new([num_target, shape[1], num_samples, context_state.shape[-1]])
+        unknown = self._caches.new([num_target, shape[1], num_samples, context_state.shape[-1]])
         shared = _Shared(
             context_mask=mask,
             seen=rows_first(features["target_seen"]),
             rows=rows,
             x_fe=rows_first(x_fe[:, num_context:])[:, :, tf.newaxis],
-            context=context,
+            blocks=blocks,
+            head=head,
             weights=weights,
             weighted_context=weighted,
             skip=skip,
@@ -237,7 +307,8 @@ class CachedLoop:
             seen &= tf.range(tf.shape(seen)[0])[:, tf.newaxis] < i
         num_samples = tf.shape(state)[2]
         x_fe = tf.tile(shared.x_fe[i], [1, num_samples, 1])
-        joined, columns = [], []
+        joined: list[tf.Tensor] = []
+        columns: list[tf.Tensor] = []
         mha_x, mha_xy = self._network.mha_x, self._network.mha_xy
         if mha_x is not None:
             y_earlier = self._as_values(state[num_context:, ..., : self._model.y_dims][earlier])
@@ -254,18 +325,19 @@ class CachedLoop:
             query = mha_xy.row_features(x_fe, y_seen, None)
             rows = [cache[earlier] for cache in caches]
             pairs = list(zip(rows[::2], rows[1::2], strict=True))
-            output, own = mha_xy.sample_row(query, shared.context, pairs, shared.context_mask, seen)
+            output, columns = mha_xy.sample_row(
+                query, shared.blocks, pairs, shared.context_mask, seen
+            )
             joined.append(output)
-        outputs = self._network.head(joined)
-        mean, scale = outputs["mean"], self._model.scale_from_raw(outputs["raw_scale"])
+        mean, raw_scale = self._network.row_head(joined, shared.head)
+        scale = self._model.scale_from_raw(raw_scale)
         if self._taylor:
             mean += terms
         y = tf.where(shared.seen[i][:, tf.newaxis, tf.newaxis], mean + scale * noise, 0.0)
         y_fe, row = self._extractor.sampled_row(near, y)
         if mha_xy is not None:
             key = mha_xy.row_features(x_fe, y_seen, y_fe)
-            own = [mha_xy.columns(mha_xy.blocks[0], key), *own]
-            columns = [part for pair in own for part in pair]
+            columns = [*shared.blocks[0].keys_and_values(key), *columns]
         return y, row, columns
 
     def _as_values(self, y: tf.Tensor) -> tf.Tensor:
@@ -280,24 +352,25 @@ class CachedLoop:
             return ()
         shape = [sizes[0], tower.head_dim, sizes[1], tower.num_heads, sizes[2]]
         return tuple(
-            self._new(shape, self._model.compute_dtype) for _ in range(2 * tower.num_layers)
+            self._caches.new(shape, self._model.compute_dtype) for _ in range(2 * tower.num_layers)
         )
 
-    def _new(self, shape: list[tf.Tensor | int], dtype: str = "float32") -> tf.Tensor:
-        if not self._in_place:
-            return tf.zeros(shape, dtype)
-        # Not `zeros`, which may become a constant that all calls share.
-        new = tf.raw_ops.Empty(shape=tf.stack(shape), dtype=dtype, init=True)
-        new.set_shape([size if isinstance(size, int) else None for size in shape])
-        return new
+    def numbers_per_row(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Counts the numbers that the loop keeps for one sample of one sequence, int64."""
+        num_target = tf.shape(batch["x_target"], tf.int64)[1]
+        num_points = num_target + tf.shape(batch["x_context"], tf.int64)[1]
+        tower = self._network.mha_xy
+        width = (
+            0 if tower is None else tower.num_heads * tower.head_dim * (2 * tower.num_layers + 4)
+        )
+        # The attention scores of one row over the context are made three times.
+        scores = 0 if tower is None else 3 * tower.num_heads * (num_points - num_target)
+        return num_target * width + num_points * 8 * self._model.y_dims + scores
 
-    def _write(self, cache: tf.Tensor, place: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
-        if self._in_place:
-            written = tf.raw_ops.InplaceUpdate(x=cache, i=place[tf.newaxis], v=row[tf.newaxis])
-        else:
-            written = tf.tensor_scatter_nd_update(cache, [[place]], row[tf.newaxis])
-        written.set_shape(cache.shape)
-        return written
+    def numbers_per_sequence(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Counts the attention scores of one sequence before the loop, int64."""
+        sizes = [tf.shape(batch[f"x_{part}"], tf.int64)[1] for part in ("context", "target")]
+        return tf.square(tf.add_n(sizes)) * 4 * self._model.num_heads
 
 
 class CachedSampler:
@@ -307,13 +380,19 @@ class CachedSampler:
     plain object and no trackable one, so that graphs do not become part of a saved model.)
 
     Args:
-        model: a `Taylorformer` that has been built, with parts that `can_be_cached`.
+        model: a model that has been built.
+        loop_type: makes the loop of the model, given the model and whether to write in place.
         xla: draw with operations that XLA compiles, for graphs around this one.
     """
 
-    def __init__(self, model: "Taylorformer", xla: bool = False) -> None:
+    def __init__(
+        self,
+        model: "ProbabilisticModel",
+        loop_type: "Callable[[Any, bool], SamplingLoop]",
+        xla: bool = False,
+    ) -> None:
         self._model = model
-        plain, compiled = CachedLoop(model), CachedLoop(model, in_place=False)
+        plain, compiled = loop_type(model, True), loop_type(model, False)
         self._loop = compiled if xla else plain
         vector = tf.TensorSpec([None], tf.int64)
         signature = [
@@ -374,19 +453,9 @@ class CachedSampler:
 
     def rows_at_once(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
         """Gives how many samples, of all sequences together, keep the caches within the bound."""
-        num_target = tf.shape(batch["x_target"], tf.int64)[1]
-        num_points = num_target + tf.shape(batch["x_context"], tf.int64)[1]
-        tower = self._model.local_taylor.network.mha_xy
-        width = (
-            0 if tower is None else tower.num_heads * tower.head_dim * (2 * tower.num_layers + 4)
-        )
-        # The attention scores of one row over the context are made three times.
-        scores = 0 if tower is None else 3 * tower.num_heads * (num_points - num_target)
-        numbers = num_target * width + num_points * 8 * self._model.y_dims + scores
-        return tf.maximum(_MOST_BYTES // (4 * tf.maximum(numbers, 1)), 1)
+        return tf.maximum(_MOST_BYTES // (4 * tf.maximum(self._loop.numbers_per_row(batch), 1)), 1)
 
     def _sequences_at_once(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
-        """Gives how many sequences keep the attention scores before the loop within the bound."""
-        sizes = [tf.shape(batch[f"x_{part}"], tf.int64)[1] for part in ("context", "target")]
-        scores = tf.square(tf.add_n(sizes)) * 4 * self._model.num_heads
-        return tf.maximum(_MOST_BYTES // (4 * tf.maximum(scores, 1)), 1)
+        """Gives how many sequences keep what is made before the loop within the bound."""
+        numbers = self._loop.numbers_per_sequence(batch)
+        return tf.maximum(_MOST_BYTES // (4 * tf.maximum(numbers, 1)), 1)

@@ -16,6 +16,7 @@ _ROUNDS = 10
 _STREAM_BITS = 24  # the stream is the high byte of a word whose rest is the number of a target
 _ORDER_STREAM = 0xFF
 _MOST_NUMBERS = 4 * _ORDER_STREAM
+_LATENT_PLACE = (1 << _STREAM_BITS) - 1  # the noise of a latent stands where no target is
 
 
 def _multiply(factor: int, word: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -91,14 +92,50 @@ def normal_noise(
         raise ValueError(f"D_y must be from 1 to {_MOST_NUMBERS} to draw. Received: D_y = {size}")
     numbers: list[tf.Tensor] = []
     for stream in range((size + 3) // 4):
-        words = _draw(seed, key, sample, target, stream)
-        # 24 bits and a half step: in (0, 1], so that the logarithm stays finite.
-        uniform = [(tf.cast(_shift_right(word, 8), tf.float32) + 0.5) * 2.0**-24 for word in words]
-        for first, second in (uniform[:2], uniform[2:]):
-            radius = tf.sqrt(-2.0 * tf.math.log(first))
-            angle = 6.283185307179586 * second
-            numbers += [radius * tf.cos(angle), radius * tf.sin(angle)]
+        numbers += _normals(_draw(seed, key, sample, target, stream))
     return tf.stack(numbers[:size], axis=-1)
+
+
+def _normals(words: tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]) -> list[tf.Tensor]:
+    """Turns four 32-bit words into four normal numbers (Box and Muller)."""
+    # 24 bits and a half step: in (0, 1], so that the logarithm stays finite.
+    uniform = [(tf.cast(_shift_right(word, 8), tf.float32) + 0.5) * 2.0**-24 for word in words]
+    numbers: list[tf.Tensor] = []
+    for first, second in (uniform[:2], uniform[2:]):
+        radius = tf.sqrt(-2.0 * tf.math.log(first))
+        angle = 6.283185307179586 * second
+        numbers += [radius * tf.cos(angle), radius * tf.sin(angle)]
+    return numbers
+
+
+def latent_noise(seed: tf.Tensor, key: tf.Tensor, sample: tf.Tensor, size: int) -> tf.Tensor:
+    """Standard normal noise for the latent variable of (sample, sequence).
+
+    It shares no number with `normal_noise` of the same seed, key and sample: it stands where a
+    target number 2^24 - 1 would.
+
+    Args:
+        seed: int64 scalar.
+        key: integers, the key of each sequence.
+        sample: integers, the number of each sample. The shapes of `key` and `sample` broadcast.
+        size: how many numbers each place gets, at most 1020.
+
+    Returns:
+        float32, the broadcast shape with `size` appended.
+
+    Raises:
+        ValueError: `size` below 1 or above 1020.
+    """
+    if not 1 <= size <= _MOST_NUMBERS:
+        raise ValueError(f"`size` must be from 1 to {_MOST_NUMBERS} to draw. Received: size={size}")
+    # All streams at once, as one more axis: there are many, and each would be a graph of its own.
+    streams = tf.range((size + 3) // 4, dtype=tf.int64)
+    place = _LATENT_PLACE + tf.bitwise.left_shift(streams, tf.constant(_STREAM_BITS, tf.int64))
+    words = _draw(seed, key[..., tf.newaxis], sample[..., tf.newaxis], place, 0)
+    numbers = tf.stack(_normals(words), axis=-1)
+    shape = tf.shape(numbers)
+    flat = tf.reshape(numbers, tf.concat([shape[:-2], [4 * ((size + 3) // 4)]], axis=0))
+    return flat[..., :size]
 
 
 def order_noise(seed: tf.Tensor, key: tf.Tensor, target: tf.Tensor) -> tf.Tensor:

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.attention import apply_dense, seeded_dense
+from taylorformer.model.attention import apply_dense, apply_joined, seeded_dense
 from taylorformer.model.mask import context_visibility, target_visibility
 from taylorformer.model.mha_x import MHAX
 from taylorformer.model.mha_xy import MHAXY
@@ -132,6 +132,22 @@ class MHAXNet(keras.layers.Layer):
             "mean": tf.cast(apply_dense(self.mean_dense, z), tf.float32),
             "raw_scale": tf.cast(apply_dense(self.scale_dense, z), tf.float32),
         }
+
+    def row_head(
+        self, joined: list[tf.Tensor], mean_and_scale: tuple[tf.Tensor, tf.Tensor]
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Does what `head` does for one row of every sample, the last two Dense layers joined.
+
+        Args:
+            joined: O_X and O_XY, `[B, S, width]` each.
+            mean_and_scale: both Dense layers, joined.
+
+        Returns:
+            A and the raw scale, `[B, S, D_y]` each, float32.
+        """
+        z = apply_dense(self.join_dense, tf.concat(joined, axis=-1))
+        mean, raw_scale = tf.split(apply_joined(mean_and_scale, z), 2, axis=-1)
+        return tf.cast(mean, tf.float32), tf.cast(raw_scale, tf.float32)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

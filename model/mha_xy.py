@@ -1,12 +1,58 @@
 """MHA-XY: the attention tower over x and y (paper, section "Training")."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
+from taylorformer.model.attention import apply_joined, joined_dense, within_range
 from taylorformer.model.attention_block import AttentionBlock
 from taylorformer.model.tower import AttentionTower
+
+
+class BlockRows(NamedTuple):
+    """What rows of targets need of one block, made once before the loop of the sampler.
+
+    Attributes:
+        block: the block.
+        context: keys and values of the context, `[B, H, N_C, d]` each.
+        joined: Dense layers of a row, side by side. In the first block, whose keys show the row's
+            y: query and skip, key and value. In the others, which have no Dense skip: query, key
+            and value.
+    """
+
+    block: AttentionBlock
+    context: tuple[tf.Tensor, tf.Tensor]
+    joined: tuple[tuple[tf.Tensor, tf.Tensor], ...]
+
+    @classmethod
+    def of(cls, block: AttentionBlock, context: tf.Tensor) -> "BlockRows":
+        """Makes it from the keys of the context, `[B, N_C, F]`."""
+        attention = block.attention
+        query, key_value = attention.query_dense, [attention.key_dense, attention.value_dense]
+        groups = [[query, *key_value]]
+        if block.skip_dense is not None:
+            groups = [[query, block.skip_dense], key_value]
+        joined = tuple(joined_dense(group, block.compute_dtype) for group in groups)
+        return cls(block, attention.keys_and_values(context, context), joined)
+
+    def query_and_skip(self, query: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Projects the query `[B, S, F]` of the first block to `[d, B, H, S]` and the skip."""
+        projected = apply_joined(self.joined[0], within_range(query, self.block.compute_dtype))
+        width = self.block.width
+        return self.block.attention.columns(projected[..., :-width])[0], projected[..., -width:]
+
+    def query_key_value(self, row: tf.Tensor) -> list[tf.Tensor]:
+        """Projects a row `[B, S, width]` of a later block; gives `[d, B, H, S]` three times."""
+        projected = apply_joined(self.joined[0], within_range(row, self.block.compute_dtype))
+        query, key, value = self.block.attention.columns(projected)
+        return [query, self.block.attention.bounded(key), value]
+
+    def keys_and_values(self, key: tf.Tensor) -> list[tf.Tensor]:
+        """Projects a key `[B, S, F]` of the first block; gives `[d, B, H, S]` twice."""
+        projected = apply_joined(self.joined[1], within_range(key, self.block.compute_dtype))
+        key, value = self.block.attention.columns(projected)
+        return [self.block.attention.bounded(key), value]
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -52,22 +98,17 @@ class MHAXY(AttentionTower):
         query = tf.concat([key[:, :num_context], hidden], axis=1)
         return self._run(query, key, None, visible, context_visible, training)
 
-    def before_sampling(
-        self, context: tf.Tensor, context_visible: tf.Tensor
-    ) -> list[tuple[tf.Tensor, tf.Tensor]]:
-        """Runs the tower on the context, and keeps the keys and values of every block.
+    def before_sampling(self, context: tf.Tensor, context_visible: tf.Tensor) -> list[BlockRows]:
+        """Runs the tower on the context, and keeps what rows of targets need of every block.
 
         Args:
             context: `[B, N_C, F_x + F_s + F_y + 1]`, the keys of the context points, see
                 `row_features`.
             context_visible: `[B, 1, N_C]` bool.
-
-        Returns:
-            For each block keys and values `[B, H, N_C, d]`.
         """
         kept = []
         for block in self.blocks:
-            kept.append(block.attention.keys_and_values(context, context))
+            kept.append(BlockRows.of(block, context))
             if block is not self.blocks[-1]:
                 context = block(context, context, context, visible=context_visible)
         return kept
@@ -94,36 +135,34 @@ class MHAXY(AttentionTower):
     def sample_row(
         self,
         query: tf.Tensor,
-        context: list[tuple[tf.Tensor, tf.Tensor]],
+        rows: list[BlockRows],
         earlier: list[tuple[tf.Tensor, tf.Tensor]],
         context_mask: tf.Tensor,
         earlier_mask: tf.Tensor,
-    ) -> tuple[tf.Tensor, list[tuple[tf.Tensor, tf.Tensor]]]:
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Gives O_XY of one target row of every sample.
 
         Args:
             query: `[B, S, F]`, the row's query.
-            context: what `before_sampling` gave.
+            rows: what `before_sampling` gave.
             earlier: for each block keys and values of earlier targets, `[R, d, B, H, S]`.
             context_mask: `[B, N_C]` bool.
             earlier_mask: `[R, B]` bool.
 
         Returns:
             `[B, S, width]`, float32, and the row's own keys and values for every block but the
-            first one, which waits for y; `[d, B, H, S]` each.
+            first one, which waits for y (see `BlockRows.keys_and_values`); `[d, B, H, S]` each.
         """
-        own = []
-        for layer, block in enumerate(self.blocks):
-            if layer:
-                own.append(self.columns(block, query))
+        own: list[tf.Tensor] = []
+        for number, (block, kept) in enumerate(zip(self.blocks, rows, strict=True)):
+            if number:
+                column, *keys_and_values = kept.query_key_value(query)
+                own += keys_and_values
+                skip = query
+            else:
+                column, skip = kept.query_and_skip(query)
             attended = block.attention.attend_row(
-                query, context[layer], earlier[layer], context_mask, earlier_mask
+                column, kept.context, earlier[number], context_mask, earlier_mask
             )
-            query = block.finish(attended, block.skip(query))
+            query = block.finish(attended, skip)
         return query, own
-
-    @staticmethod
-    def columns(block: AttentionBlock, key: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Projects the keys of one row of every sample, `[B, S, F]`, to `[d, B, H, S]`."""
-        keys, values = block.attention.keys_and_values(key, key)
-        return tf.transpose(keys, [3, 0, 1, 2]), tf.transpose(values, [3, 0, 1, 2])

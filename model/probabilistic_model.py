@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import keras
 import tensorflow as tf
@@ -23,13 +23,31 @@ from taylorformer.data_wrangler.checks import (
 from taylorformer.model.sampler import ORDERS, PlainSampler
 from taylorformer.model.shuffling import shuffle_targets
 
-if TYPE_CHECKING:
-    from taylorformer.model.cached_sampler import CachedSampler
-
 LEARNING_RATE = 3e-4
 GLOBAL_CLIPNORM = 10.0
 _SEED_STATE = "seed_state_"
 _MOST_GRADIENT = 1e12
+
+
+class Sampler(Protocol):
+    """What draws joint samples; see `PlainSampler`."""
+
+    def __call__(
+        self,
+        batch: dict[str, tf.Tensor],
+        num_samples: int,
+        seed: tf.Tensor,
+        sequence_keys: tf.Tensor,
+        order: str,
+        chunk_size: int | None,
+        jit_compile: bool = False,
+    ) -> tf.Tensor:
+        """Draws `[S, B, N_T, D_y]`, `chunk_size` of the S B sequences at once."""
+
+    def draw_all(
+        self, batch: dict[str, tf.Tensor], num_samples: int, seed: tf.Tensor, keys: tf.Tensor
+    ) -> tf.Tensor:
+        """Draws `[S, B, N_T, D_y]` in the order given, as one graph, some samples at once."""
 
 
 def default_optimizer() -> keras.optimizers.Optimizer:
@@ -129,7 +147,7 @@ class ProbabilisticModel(keras.Model):
         self.permutation_seeds = keras.random.SeedGenerator(seed, name="permutation_seeds")
         self.nll_tracker = keras.metrics.Mean(name="nll", dtype="float64")
         self.mse_tracker = keras.metrics.Mean(name="teacher_forced_mse", dtype="float64")
-        self._sampler: PlainSampler | CachedSampler | None = None
+        self._sampler: Sampler | None = None
         self._teacher_forced: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]] | None = None
 
     # What a subclass fills in.
@@ -205,9 +223,7 @@ class ProbabilisticModel(keras.Model):
         Returns:
             `[B]`, float32, summed over D_y and the observed targets.
         """
-        batch = self._batch_with_targets(inputs, y_target)
-        outputs = self(batch, training=False)
-        return self._log_likelihood(outputs, batch["y_target"], batch["target_mask"])
+        return self._score(self._batch_with_targets(inputs, y_target), training=False)[1]
 
     def teacher_forced(self, inputs: Mapping[str, Any], y_target: Any) -> dict[str, tf.Tensor]:
         """Scores a batch with the true values of all earlier targets, in one compiled pass.
@@ -227,8 +243,7 @@ class ProbabilisticModel(keras.Model):
             self(batch, training=False)
 
         def one_pass(batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-            outputs = self(batch, training=False)
-            log_prob = self._log_likelihood(outputs, batch["y_target"], batch["target_mask"])
+            outputs, log_prob = self._score(batch, training=False)
             return {"log_prob": log_prob, "mean": outputs["mean"], "scale": outputs["scale"]}
 
         if self.run_eagerly:
@@ -242,6 +257,16 @@ class ProbabilisticModel(keras.Model):
             # Not trackable, unlike the function itself, which would be saved with the model.
             self._teacher_forced = lambda batch: function(batch)
         return self._teacher_forced(batch)
+
+    def _score(
+        self, batch: dict[str, tf.Tensor], training: bool
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """Returns what `call` gives and the joint log density of each sequence `[B]`.
+
+        (A model whose density does not follow from what `call` gives overrides it.)
+        """
+        outputs = self(batch, training=training)
+        return outputs, self._log_likelihood(outputs, batch["y_target"], batch["target_mask"])
 
     @staticmethod
     def _log_likelihood(
@@ -301,7 +326,7 @@ class ProbabilisticModel(keras.Model):
         with tf.init_scope():
             return self._sampler(batch, num_samples, seed, sequence_keys, *options)
 
-    def make_sampler(self, xla: bool = False) -> "PlainSampler | CachedSampler":
+    def make_sampler(self, xla: bool = False) -> Sampler:
         """Makes what draws joint samples; a model with a quicker way overrides it.
 
         Args:
@@ -578,15 +603,22 @@ class ProbabilisticModel(keras.Model):
         self, batch: dict[str, tf.Tensor], weights: tf.Tensor, training: bool
     ) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]:
         """Returns the outputs, the nll of each sequence `[B]` and the loss."""
-        outputs = self(batch, training=training)
-        mask = batch["target_mask"]
+        outputs, log_prob = self._score(batch, training)
+        nll = -self._per_point(log_prob, batch["target_mask"])
+        return outputs, nll, self._mean_loss(nll, weights)
+
+    @staticmethod
+    def _per_point(log_prob: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """Divides what each sequence has, `[B]`, by its number of observed points."""
         count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=1)
-        log_prob = self._log_likelihood(outputs, batch["y_target"], mask)
-        nll = -tf.math.divide_no_nan(log_prob, count)
-        loss = tf.math.divide_no_nan(tf.reduce_sum(weights * nll), tf.reduce_sum(weights))
+        return tf.math.divide_no_nan(log_prob, count)
+
+    def _mean_loss(self, losses: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+        """Averages the losses of the sequences, `[B]`, and adds those of the layers."""
+        loss = tf.math.divide_no_nan(tf.reduce_sum(weights * losses), tf.reduce_sum(weights))
         if self.losses:
             loss += tf.cast(tf.add_n(self.losses), tf.float32)
-        return outputs, nll, loss
+        return loss
 
     def _track(
         self,

@@ -9,11 +9,10 @@ import tensorflow as tf
 from taylorformer.data_wrangler.masked_normalization import MaskedBatchNormalization
 from taylorformer.data_wrangler.representation_extractor import RepresentationExtractor
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.cached_sampler import CachedSampler, can_be_cached
+from taylorformer.model.cached_sampler import CachedLoop, CachedSampler, can_be_cached
 from taylorformer.model.local_taylor import LocalTaylor
 from taylorformer.model.mha_x_net import TOWERS, MHAXNet
-from taylorformer.model.probabilistic_model import ProbabilisticModel
-from taylorformer.model.sampler import PlainSampler
+from taylorformer.model.probabilistic_model import ProbabilisticModel, Sampler
 
 _EXTRACTOR_DEFAULTS = {
     "encoding_dim": 32,
@@ -153,9 +152,11 @@ class Taylorformer(ProbabilisticModel):
                     f"Received: {name}={value!r}, and {getattr(extractor, name)!r} there"
                 )
 
-    def make_sampler(self, xla: bool = False) -> PlainSampler | CachedSampler:
+    def make_sampler(self, xla: bool = False) -> Sampler:
         """Makes the sampler that keeps keys and values, if it knows all parts of this model."""
-        return CachedSampler(self, xla) if can_be_cached(self) else super().make_sampler(xla)
+        if can_be_cached(self):
+            return CachedSampler(self, CachedLoop, xla)
+        return super().make_sampler(xla)
 
     @property
     def distance_dims(self) -> int | None:

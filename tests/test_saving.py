@@ -6,6 +6,7 @@ import sys
 import conformance
 import keras
 import numpy as np
+import tensorflow as tf
 
 from taylorformer import RepresentationExtractor, Taylorformer
 
@@ -20,6 +21,7 @@ data = dict(np.load(f"{folder}/data.npz"))
 y_target = data.pop("y_target")
 model = keras.models.load_model(f"{folder}/model.keras")
 assert type(model) is Taylorformer
+model.export(f"{folder}/served")  # never called so far
 outputs = model({**data, "y_target": y_target})
 iterations = int(model.optimizer.iterations)
 model.fit(data, y_target, initial_epoch=2, epochs=4, verbose=0, shuffle=False)
@@ -30,7 +32,7 @@ np.savez(
 """
 
 
-def test_a_file_goes_on_in_a_fresh_process(tmp_path):
+def test_a_file_goes_on_and_is_exported_in_a_fresh_process(tmp_path):
     inputs, y_target = conformance.points()
     np.savez(tmp_path / "data.npz", **inputs, y_target=y_target)
     extractor = RepresentationExtractor(encoding_dim=4, feature_order=2, seed=1)
@@ -49,6 +51,10 @@ def test_a_file_goes_on_in_a_fresh_process(tmp_path):
     np.testing.assert_allclose(fresh["mean"], outputs["mean"], atol=1e-6)
     np.testing.assert_allclose(fresh["scale"], outputs["scale"], atol=1e-6)
     assert fresh["iterations"] == 2
+    served = tf.saved_model.load(tmp_path / "served").signatures["log_prob"]
+    batch = {**inputs, "y_target": y_target}
+    found = served(**{key: tf.constant(value) for key, value in batch.items()})["log_prob"]
+    np.testing.assert_allclose(found, model.log_prob(inputs, y_target), rtol=1e-5, atol=1e-5)
     model.fit(inputs, y_target, initial_epoch=2, epochs=4, verbose=0, shuffle=False)
     for number, weight in enumerate(model.get_weights()):
         np.testing.assert_allclose(fresh[f"weight_{number}"], weight, atol=1e-6)
