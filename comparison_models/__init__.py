@@ -1,5 +1,9 @@
 """The models that the Taylorformer is compared with.
 
-The place of the neural processes (NP, ANP, TNP), of Autoformer and Informer, and of the exact
-Gaussian process, all under the contract of `taylorformer.model.probabilistic_model`.
+The place of the neural processes (NP, ANP, TNP), of Autoformer and Informer, under the contract of
+`taylorformer.model.probabilistic_model`, and of the exact Gaussian process.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
