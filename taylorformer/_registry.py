@@ -6,6 +6,11 @@ import sys
 
 # Every module with a class that is registered with Keras. Importing it registers the class.
 SERIALIZABLE_MODULES = (
+    "taylorformer.comparison_models.attentive_neural_process",
+    "taylorformer.comparison_models.mlp",
+    "taylorformer.comparison_models.neural_process",
+    "taylorformer.comparison_models.transformer_block",
+    "taylorformer.comparison_models.transformer_neural_process",
     "taylorformer.data_wrangler.masked_normalization",
     "taylorformer.data_wrangler.positional_encoding",
     "taylorformer.data_wrangler.representation_extractor",

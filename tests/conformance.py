@@ -10,6 +10,11 @@ from typing import Any
 import keras
 import numpy as np
 
+from taylorformer.comparison_models.attentive_neural_process import AttentiveNeuralProcess
+from taylorformer.comparison_models.mlp import MLP
+from taylorformer.comparison_models.neural_process import NeuralProcess
+from taylorformer.comparison_models.transformer_block import TransformerBlock
+from taylorformer.comparison_models.transformer_neural_process import TransformerNeuralProcess
 from taylorformer.data_wrangler.masked_normalization import MaskedBatchNormalization
 from taylorformer.data_wrangler.positional_encoding import PositionalEncoding
 from taylorformer.data_wrangler.representation_extractor import RepresentationExtractor
@@ -169,6 +174,18 @@ LAYERS = [
         lambda **kw: AttentionBlock(**_BLOCK, dropout=0.1, seed=1, **kw),
         _attention_arguments,
     ),
+    LayerCase(
+        "mlp",
+        lambda **kw: MLP(8, 3, output_width=5, seed=1, **kw),
+        lambda c, t: ((_random(3, c + t, 4),), {}),
+        takes_training=False,
+        dtype_follows_policy=True,
+    ),
+    LayerCase(
+        "transformer_block",
+        lambda **kw: TransformerBlock(**_BLOCK, feed_forward=6, dropout=0.1, seed=1, **kw),
+        lambda c, t: (_attention_arguments(c, t)[0][:2], _visibility(c, t)),
+    ),
     LayerCase("mha_x", lambda **kw: MHAX(**TINY, seed=1, **kw), _tower_arguments(6, 1)),
     LayerCase("mha_xy", lambda **kw: MHAXY(**TINY, seed=1, **kw), _tower_arguments(6, 3, 2)),
     LayerCase("mha_x_net", lambda **kw: MHAXNet(**TINY, seed=1, **kw), _feature_arguments),
@@ -207,6 +224,33 @@ def _taylorformer(**settings: Any) -> Callable[..., Taylorformer]:
     return make
 
 
+def _latent(kind: type[ProbabilisticModel], **settings: Any) -> Callable[..., ProbabilisticModel]:
+    def make(**more: Any) -> ProbabilisticModel:
+        defaults = {
+            "width": 8,
+            "latent_dim": 6,
+            "latent_layers": (2, 2),
+            "deterministic_layers": 2,
+            "decoder_layers": 3,
+            "num_latents": 3,
+            "log_prob_latents": 5,
+            "predict_samples": 4,
+            "seed": 3,
+        }
+        return kind(**{**defaults, **settings, **more})
+
+    return make
+
+
+def _tnp(**settings: Any) -> Callable[..., TransformerNeuralProcess]:
+    def make(**more: Any) -> TransformerNeuralProcess:
+        small = {"num_heads": 2, "width": 8, "num_layers": 2, "feed_forward": 6}
+        defaults = {**small, "embedding_layers": 2, "seed": 3, "predict_samples": 4}
+        return TransformerNeuralProcess(**{**defaults, **settings, **more})
+
+    return make
+
+
 MODELS = [
     ModelCase("taylorformer", _taylorformer()),
     ModelCase("taylorformer_2d", _taylorformer(taylor_order=1, num_neighbours=3), 2, 2),
@@ -219,5 +263,20 @@ MODELS = [
         _taylorformer(neighbour_dims=1, feature_order=2, num_neighbours=2, target_permutations=2),
         3,
         1,
+    ),
+    ModelCase("np", _latent(NeuralProcess, num_latents=1), autoregressive=False),
+    ModelCase(
+        "anp",
+        _latent(AttentiveNeuralProcess, num_heads=2, key_layers=3, self_attention=True),
+        2,
+        3,
+        autoregressive=False,
+    ),
+    ModelCase("tnp", _tnp()),
+    ModelCase(
+        "tnp_2d",
+        _tnp(num_layers=1, head_dim=3, y_noise=0.05, scale="bounded", target_permutations=2),
+        2,
+        2,
     ),
 ]

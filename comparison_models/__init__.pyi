@@ -1,0 +1,17 @@
+from .attentive_neural_process import AttentiveNeuralProcess
+from .gaussian_process import GaussianProcess
+from .latent_model import LatentModel
+from .mlp import MLP
+from .neural_process import NeuralProcess
+from .transformer_block import TransformerBlock
+from .transformer_neural_process import TransformerNeuralProcess
+
+__all__ = [
+    "MLP",
+    "AttentiveNeuralProcess",
+    "GaussianProcess",
+    "LatentModel",
+    "NeuralProcess",
+    "TransformerBlock",
+    "TransformerNeuralProcess",
+]

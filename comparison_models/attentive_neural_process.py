@@ -1,0 +1,109 @@
+"""The attentive neural process, ANP (Kim et al., 2019)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from taylorformer.comparison_models.latent_model import LatentModel
+from taylorformer.data_wrangler.checks import check_integer
+from taylorformer.data_wrangler.seeds import child_seed
+from taylorformer.model.attention import MultiHeadAttention
+
+
+@keras.saving.register_keras_serializable("taylorformer")
+class AttentiveNeuralProcess(LatentModel):
+    """A neural process whose deterministic path attends from each place to the context.
+
+    The deterministic encoder is an MLP of every context point [x, y], then, with `self_attention`,
+    multi-head attention among the context points. The decoder reads at x the multi-head attention
+    of x to these values, the keys being the context's x; queries and keys go through one and the
+    same MLP first. A place without any context gets 0 (Kim et al., "Attentive neural processes",
+    2019; layers as in the appendix of the Taylorformer's paper, whose 1D regression is the
+    default). The latent path has no attention. No attention has a skip or a normalisation.
+
+    Args:
+        num_heads: H, of the attention of both kinds; must divide `width`.
+        key_layers: Dense layers that keys and queries go through.
+        self_attention: multi-head attention among the context points (image completion).
+        **kwargs: all arguments of `LatentModel`.
+
+    Raises:
+        TypeError, ValueError: an argument outside its range.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_heads: int = 8,
+        key_layers: int = 2,
+        self_attention: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_integer("num_heads", num_heads, 1)
+        check_integer("key_layers", key_layers, 1)
+        if not isinstance(self_attention, bool):
+            raise TypeError(
+                "`self_attention` must be True or False. "
+                f"Received: self_attention={self_attention!r}"
+            )
+        if self.width % num_heads:
+            raise ValueError(
+                "`width` must be a multiple of `num_heads`. "
+                f"Received: width={self.width}, num_heads={num_heads}"
+            )
+        self.num_heads = num_heads
+        self.key_layers = key_layers
+        self.self_attention = self_attention
+        self.key_encoder = self.make_mlp("key_encoder", 7, key_layers)
+        self.cross_attention_layer = self._attention("cross_attention", 8)
+        self.self_attention_layer = self._attention("self_attention", 9) if self_attention else None
+
+    def _attention(self, name: str, place: int) -> MultiHeadAttention:
+        return MultiHeadAttention(
+            self.num_heads,
+            self.width // self.num_heads,
+            self.width,
+            seed=child_seed(self.seed, place),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def build(self, input_shape: Mapping[str, Any]) -> None:
+        """Makes all weights from the shapes of a batch."""
+        super().build(input_shape)
+        inner = (None, None, self.width)
+        self.key_encoder.build((None, None, self.x_dims))
+        self.cross_attention_layer.build(inner, inner, inner)
+        if self.self_attention_layer is not None:
+            self.self_attention_layer.build(inner, inner, inner)
+
+    def deterministic(self, batch: Mapping[str, tf.Tensor], x: tf.Tensor) -> tf.Tensor:
+        """Gives the attention of the places x to the context, `[B, N, width]`."""
+        values = self.encode_context(batch)
+        visible = batch["context_mask"][:, tf.newaxis]
+        if self.self_attention_layer is not None:
+            values = self.self_attention_layer(values, values, values, visible=visible)
+        keys, queries = self.key_encoder(batch["x_context"]), self.key_encoder(x)
+        r = self.cross_attention_layer(queries, keys, values, visible=visible)
+        return tf.where(tf.reduce_any(visible, axis=-1, keepdims=True), r, tf.zeros_like(r))
+
+    def numbers_per_sequence(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """Returns how many numbers the largest tensor of one sequence has, before any z; int64."""
+        num_context = tf.shape(batch["x_context"], tf.int64)[1]
+        num_rows = tf.shape(batch["x_target"], tf.int64)[1]
+        if self.self_attention:
+            num_rows = tf.maximum(num_rows, num_context)
+        scores = self.num_heads * num_rows * num_context
+        return tf.maximum(scores, super().numbers_per_sequence(batch))
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_layers": self.key_layers,
+            "self_attention": self.self_attention,
+        }
