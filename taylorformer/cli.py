@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from taylorformer.experiment_command import experiment
 from taylorformer.forecast_commands import backtest, export, fit, forecast, start_tensorflow
 
 
@@ -70,7 +71,7 @@ def demo(output: Path, seed: int, steps: int, samples: int) -> None:
     run_demo(output=output, seed=seed, steps=steps, num_samples=samples)
 
 
-for _command in (fit, forecast, backtest, export):
+for _command in (fit, forecast, backtest, export, experiment):
     cli.add_command(_command)
 
 

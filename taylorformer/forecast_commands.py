@@ -281,7 +281,7 @@ def fit(
     )
     checkpoint = model / _CHECKPOINT
     try:
-        with _stopped_politely(), WorkProgress("Training") as progress:
+        with stopped_politely(), WorkProgress("Training") as progress:
             forecaster.fit(
                 frame,
                 columns.time_column,
@@ -330,7 +330,7 @@ def _check_free(folder: Path, resume: bool) -> None:
 
 
 @contextlib.contextmanager
-def _stopped_politely() -> Iterator[None]:
+def stopped_politely() -> Iterator[None]:
     """Makes a polite kill stop as Ctrl-C does, so that there is a word on how to go on."""
 
     def stop(number: int, frame: FrameType | None) -> None:

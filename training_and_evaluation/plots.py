@@ -11,17 +11,19 @@ import matplotlib.dates
 import matplotlib.ticker
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-_CONTEXT = "#3d4451"
-_TRUTH = "#d1495b"
-_MODEL = "#1f6f8b"
-_BAND_90 = "#cfe3ea"
-_BAND_50 = "#95c3d2"
-_LINES = (_MODEL, "#d1495b", "#c98a1b", "#6b5b95", "#5c8a4a", "#3d4451")
-_GRID = "#e4e6ea"
-_TEXT = "#2b2f36"
+from taylorformer.training_and_evaluation.plot_style import (
+    BAND_50,
+    BAND_90,
+    CONTEXT,
+    LINES,
+    MODEL,
+    TEXT,
+    TRUTH,
+    new_figure,
+    style_axes,
+)
 
 
 def plot_forecast(
@@ -75,33 +77,33 @@ def plot_forecast(
     low_90, low_50, median, high_50, high_90 = np.quantile(
         samples, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0
     )
-    figure = Figure(figsize=(10.5, 5.2), dpi=150, layout="constrained", facecolor="white")
+    figure = new_figure(10.5, 5.2)
     axes = figure.add_subplot()
-    axes.plot(before, context_values, color=_CONTEXT, linewidth=1.5, label="context", zorder=4)
+    axes.plot(before, context_values, color=CONTEXT, linewidth=1.5, label="context", zorder=4)
     # A band of one target has no width, so it is drawn as a bar.
     step: Literal["mid"] | None = "mid" if len(after) == 1 else None
     axes.fill_between(
-        after, low_90, high_90, step=step, color=_BAND_90, linewidth=0, label="90 % interval"
+        after, low_90, high_90, step=step, color=BAND_90, linewidth=0, label="90 % interval"
     )
     axes.fill_between(
-        after, low_50, high_50, step=step, color=_BAND_50, linewidth=0, label="50 % interval"
+        after, low_50, high_50, step=step, color=BAND_50, linewidth=0, label="50 % interval"
     )
     for number, path in enumerate(samples[: max(num_paths, 0)]):
         axes.plot(
             after,
             path,
-            color=_MODEL,
+            color=MODEL,
             linewidth=0.7,
             alpha=0.55,
             label="sample paths" if number == 0 else None,
             zorder=2,
         )
-    axes.plot(after, median, color=_MODEL, linewidth=2.0, label="median", zorder=3)
+    axes.plot(after, median, color=MODEL, linewidth=2.0, label="median", zorder=3)
     if known is not None:
         axes.plot(
             after,
             known,
-            color=_TRUTH,
+            color=TRUTH,
             linewidth=1.4,
             marker="o",
             markersize=2.6,
@@ -109,8 +111,8 @@ def plot_forecast(
             zorder=5,
         )
     if len(before):
-        axes.axvline(before[-1], color=_TEXT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-    _style(axes, title, y_label, time_label)
+        axes.axvline(before[-1], color=TEXT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+    style_axes(axes, title, y_label, time_label)
     if np.issubdtype(after.dtype, np.datetime64):
         locator = matplotlib.dates.AutoDateLocator()
         axes.xaxis.set_major_locator(locator)
@@ -146,23 +148,23 @@ def plot_reliability(
             "`levels` and `shares` must be [Q], Q at least 1. "
             f"Received: {list(levels.shape)} and {list(shares.shape)}"
         )
-    figure = Figure(figsize=(6.2, 6.2), dpi=150, layout="constrained", facecolor="white")
+    figure = new_figure(6.2, 6.2)
     axes = figure.add_subplot()
     axes.plot(
-        [0, 1], [0, 1], color=_TEXT, linewidth=0.9, linestyle=(0, (4, 3)), label="perfect", zorder=2
+        [0, 1], [0, 1], color=TEXT, linewidth=0.9, linestyle=(0, (4, 3)), label="perfect", zorder=2
     )
-    axes.fill_between(levels, levels, shares, color=_BAND_90, linewidth=0, zorder=1)
+    axes.fill_between(levels, levels, shares, color=BAND_90, linewidth=0, zorder=1)
     axes.plot(
         levels,
         shares,
-        color=_MODEL,
+        color=MODEL,
         linewidth=1.8,
         marker="o",
         markersize=4.5,
         label="observed",
         zorder=3,
     )
-    _style(axes, title, "share of truths at or below the quantile", "level of the quantile")
+    style_axes(axes, title, "share of truths at or below the quantile", "level of the quantile")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.set_aspect("equal")
@@ -202,14 +204,14 @@ def plot_by_step(
             "`lines` must hold at least one line, each [N_T]. Received: "
             f"{', '.join(str(list(shape)) for shape in sorted(shapes)) or 'none'}"
         )
-    figure = Figure(figsize=(9.0, 4.8), dpi=150, layout="constrained", facecolor="white")
+    figure = new_figure(9.0, 4.8)
     axes = figure.add_subplot()
     runaway, top = _runaway(scores)
     for number, (name, values) in enumerate(scores.items()):
         axes.plot(
             np.arange(1, len(values) + 1),
             values,
-            color=_LINES[number % len(_LINES)],
+            color=LINES[number % len(LINES)],
             linewidth=2.2 if number == 0 else 1.4,
             # A line of few steps is hard to see without markers, and one step not at all.
             marker="o" if len(values) <= 30 else None,
@@ -219,9 +221,9 @@ def plot_by_step(
         )
     if wanted is not None:
         axes.axhline(
-            wanted, color=_TEXT, linewidth=0.9, linestyle=(0, (4, 3)), label="wanted", zorder=2
+            wanted, color=TEXT, linewidth=0.9, linestyle=(0, (4, 3)), label="wanted", zorder=2
         )
-    _style(axes, title, y_label, "steps ahead of the forecast origin")
+    style_axes(axes, title, y_label, "steps ahead of the forecast origin")
     axes.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(10, integer=True))
     if not any((values < 0).any() for values in scores.values()):
         axes.set_ylim(0, None if runaway is None else 1.5 * top)
@@ -234,33 +236,6 @@ def _runaway(scores: Mapping[str, np.ndarray]) -> tuple[str | None, float]:
     last, *others = sorted(highest, key=lambda name: highest[name], reverse=True)
     top = float(highest[others[0]]) if len(others) > 1 else np.inf
     return (last if 0 < 3 * top < highest[last] and last != next(iter(scores)) else None), top
-
-
-def _style(axes: Axes, title: str, y_label: str, time_label: str) -> None:
-    axes.set_title(title, loc="left", fontsize=12.5, color=_TEXT, pad=26)
-    axes.set_ylabel(y_label, color=_TEXT)
-    axes.set_xlabel(time_label, color=_TEXT)
-    axes.margins(x=0.01)
-    axes.grid(color=_GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_color("#a9adb5")
-    axes.tick_params(colors=_TEXT, labelsize=9.5)
-    axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(7))
-    axes.ticklabel_format(axis="y", useOffset=False)
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(-0.01, 1.0),
-        ncols=len(axes.get_legend_handles_labels()[1]),
-        frameon=False,
-        fontsize=9.5,
-        labelcolor=_TEXT,
-        handlelength=1.6,
-        columnspacing=1.4,
-        borderaxespad=0.2,
-    )
 
 
 def _positions(stamps: Any) -> np.ndarray:

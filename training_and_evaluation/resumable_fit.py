@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import os
+import time
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -31,12 +32,14 @@ class TrainingProgress:
             with validation windows the two once more as `validation_...`; all in scaled units.
         best_epoch: the epoch (from 1) of the best weights so far, 0 before the first.
         best_weights: the weights to be kept, None before the first epoch.
+        seconds: what the epochs took, looks at the validation data and compilation included.
     """
 
     epoch: int = 0
     history: list[dict[str, float]] = dataclasses.field(default_factory=list)
     best_epoch: int = 0
     best_weights: list[np.ndarray] | None = None
+    seconds: float = 0.0
 
 
 def resumable_fit(
@@ -128,6 +131,7 @@ class _Keeper(keras.callbacks.Callback):
         self._fingerprint = fingerprint
         self._patience = patience
         self._epoch_steps = epoch_steps
+        self._since = time.perf_counter()
 
     @property
     def out_of_patience(self) -> bool:
@@ -144,6 +148,8 @@ class _Keeper(keras.callbacks.Callback):
                 scores[f"validation_{ours}"] = float(logs[f"val_{theirs}"])
         best = _validation_nll(progress.history, progress.best_epoch)
         progress.epoch = epoch + 1
+        now = time.perf_counter()
+        progress.seconds, self._since = progress.seconds + now - self._since, now
         progress.history.append(scores)
         score = _validation_nll(progress.history, progress.epoch)
         # Without validation data the last weights are the ones to keep.
@@ -184,6 +190,7 @@ def _save(
         "epoch": progress.epoch,
         "best_epoch": progress.best_epoch,
         "history": progress.history,
+        "seconds": progress.seconds,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     # A process that is killed here leaves the old checkpoint as it was.
@@ -245,5 +252,6 @@ def _load(
     num_best = len(arrays) - len(names)
     progress.epoch = meta["epoch"]
     progress.history = meta["history"]
+    progress.seconds = meta.get("seconds", 0.0)
     progress.best_epoch = meta["best_epoch"]
     progress.best_weights = [arrays[f"best_{place}"] for place in range(num_best)] or None

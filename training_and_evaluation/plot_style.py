@@ -1,0 +1,51 @@
+"""How all pictures look: colours, figures and axes.
+
+Figures are objects of their own: no global backend or style is touched, and they are saved the same
+with and without a screen.
+"""
+
+import matplotlib.ticker
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+CONTEXT = "#3d4451"
+TRUTH = "#d1495b"
+MODEL = "#1f6f8b"
+BAND_90 = "#cfe3ea"
+BAND_50 = "#95c3d2"
+LINES = (MODEL, "#d1495b", "#c98a1b", "#6b5b95", "#5c8a4a", "#3d4451")
+GRID = "#e4e6ea"
+TEXT = "#2b2f36"
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Makes an empty figure of a size in inches."""
+    return Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
+
+
+def style_axes(axes: Axes, title: str, y_label: str, x_label: str) -> None:
+    """Titles and labels axes, and draws them as all pictures have them."""
+    axes.set_title(title, loc="left", fontsize=12.5, color=TEXT, pad=26)
+    axes.set_ylabel(y_label, color=TEXT)
+    axes.set_xlabel(x_label, color=TEXT)
+    axes.margins(x=0.01)
+    axes.grid(color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color("#a9adb5")
+    axes.tick_params(colors=TEXT, labelsize=9.5)
+    axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(7))
+    axes.ticklabel_format(axis="y", useOffset=False)
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(-0.01, 1.0),
+        ncols=len(axes.get_legend_handles_labels()[1]),
+        frameon=False,
+        fontsize=9.5,
+        labelcolor=TEXT,
+        handlelength=1.6,
+        columnspacing=1.4,
+        borderaxespad=0.2,
+    )
