@@ -170,7 +170,7 @@ class GaussianProcess:
         """Scores held-out sequences under their true law.
 
         Reads the float64 arrays of `tasks`, not batches in float32, for the reason given above.
-        With the paper's jitter of 1e-6 no one-step scale is below 1e-3, so that a `min_scale` of
+        With the tasks' jitter of 1e-6 no one-step scale is below 1e-3, so that a `min_scale` of
         1e-3 or less changes nothing: `ceiling` is `exact`.
 
         Args:

@@ -14,6 +14,7 @@ from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.attention import apply_dense, seeded_dense, within_range
 from taylorformer.model.counter_noise import latent_noise
 from taylorformer.model.probabilistic_model import ProbabilisticModel, Sampler
+from taylorformer.model.replica_seed import next_seed
 
 _MOST_LATENT_DIM = 1020
 _MOST_NUMBERS = 2**25
@@ -60,9 +61,11 @@ class LatentModel(ProbabilisticModel):
     q(z given C, T)) / N`, the mean over z from q(z given C, T). That is `loss` in `fit`.
 
     `nll` is always -log p(Y_T given X_T, X_C, Y_C) / N_T by importance weighting, an upper bound in
-    expectation: with `num_latents` z in `fit`, with `log_prob_latents` z in `evaluate` (where it is
-    the loss too, and its noise is seeded). `teacher_forced_mse` is the squared error of the mean
-    that `call` gives, in training with one random z.
+    expectation: with `num_latents` z in `fit`, with `log_prob_latents` z in `evaluate`, where it is
+    the loss too. There its noise is seeded, and the same for every sequence, so that a score does
+    not depend on batches; `log_prob` with `sequence_keys` gives each sequence its own.
+    `teacher_forced_mse` is the squared error of the mean that `call` gives, in training with one
+    random z.
 
     ReLU stands between the Dense layers of one stack, and none after its last: not before a mean,
     an attention or an outcome. (The paper does not say where it ends.)
@@ -473,7 +476,7 @@ class LatentModel(ProbabilisticModel):
         self, posterior: tfp.distributions.Distribution, num_latents: int
     ) -> tf.Tensor:
         shape = tf.concat([[num_latents], tf.shape(posterior.mean())], axis=0)
-        noise = tf.random.stateless_normal(shape, self.latent_seeds.next())
+        noise = tf.random.stateless_normal(shape, next_seed(self.latent_seeds))
         return self._reparametrise(posterior, noise)
 
     def _loss(

@@ -14,6 +14,7 @@ from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.cached_sampler import CachedSampler
 from taylorformer.model.mask import context_visibility, target_visibility
 from taylorformer.model.probabilistic_model import ProbabilisticModel, Sampler
+from taylorformer.model.replica_seed import next_seed
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -25,7 +26,8 @@ class TransformerNeuralProcess(ProbabilisticModel):
     y up to and including itself; a padded one sees the context and the targets with y before it,
     and no padded one, not even itself. Predictions are read from the padded ones (Nguyen and
     Grover, "Transformer neural processes", 2022; architecture as in the appendix of the
-    Taylorformer's paper). The defaults are those of 1D regression.
+    Taylorformer's paper). The defaults are those of 1D regression, but for
+    `target_permutations`.
 
     Args:
         num_heads: H.
@@ -197,7 +199,7 @@ class TransformerNeuralProcess(ProbabilisticModel):
     def _noisy(self, y: tf.Tensor) -> tf.Tensor:
         if not self.y_noise:
             return y
-        noise = tf.random.stateless_normal(tf.shape(y), self.y_noise_seeds.next())
+        noise = tf.random.stateless_normal(tf.shape(y), next_seed(self.y_noise_seeds))
         return y + self.y_noise * noise
 
     def get_config(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from taylorformer.model.attention import (
     joined_dense,
     within_range,
 )
-from taylorformer.model.cached_sampler import Caches, are_plain, overrides
+from taylorformer.model.cached_sampler import ATTENTION_PARTS, Caches, are_plain, overrides
 from taylorformer.model.counter_noise import normal_noise
 from taylorformer.model.mask import context_visibility
 from taylorformer.model.shuffling import permute_targets
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # What the loop takes apart; see `taylorformer.model.cached_sampler`.
 _KNOWN = {
     TransformerBlock: ("call", "finish"),
-    MultiHeadAttention: ("call", "_attend", "_project"),
+    MultiHeadAttention: ATTENTION_PARTS,
 }
 
 

@@ -65,6 +65,17 @@ def check_number(
     return value
 
 
+def check_ends(name: str, value: Any) -> tuple[Any, Any]:
+    """Returns the two ends of a range, of any kind; raises if `value` is no pair."""
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"`{name}` must be two numbers, the ends of a range. Received: {name}={value!r}"
+        ) from None
+    return low, high
+
+
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
     """Returns `value`; raises if it is none of `choices` (True is not taken for 1)."""
     for choice in choices:

@@ -15,11 +15,13 @@ import numpy as np
 
 from taylorformer.data_wrangler.checks import (
     check_choice,
+    check_ends,
     check_integer,
     check_number,
-    check_optional_integer,
 )
+from taylorformer.data_wrangler.drawn_batches import drawn_batches
 from taylorformer.data_wrangler.kernels import JITTER, Kernel, cholesky_factor, find_kernel
+from taylorformer.data_wrangler.seeds import LARGEST_SEED, numbered_generator
 from taylorformer.data_wrangler.task_set import TaskSet
 
 if TYPE_CHECKING:
@@ -67,28 +69,14 @@ def gaussian_process_tasks(
         TypeError: a number of the wrong kind.
         ValueError: an unknown kernel, or numbers that are out of range.
     """
-    import tensorflow as tf
-
     law = _Law(kernel, num_points, num_context, x_range, jitter)
     check_integer("batch_size", batch_size, 1)
-    check_integer("seed", seed, 0, 2**63 - 1)
-    check_integer("first_batch", first_batch, 0)
-    check_optional_integer("num_batches", num_batches, 1)
+    check_integer("seed", seed, 0, LARGEST_SEED)
 
-    def element(number: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-        found = tf.numpy_function(
-            lambda number: _training_batch(law, batch_size, seed, int(number)),
-            [number],
-            [tf.float32] * 4,
-        )
-        found = [tf.ensure_shape(tensor, [batch_size, None, 1]) for tensor in found]
-        return dict(zip(("x_context", "y_context", "x_target"), found, strict=False)), found[3]
+    def draw(number: int) -> list[np.ndarray]:
+        return _training_batch(law, batch_size, seed, number)
 
-    if num_batches is None:
-        numbers = tf.data.Dataset.counter(first_batch)
-    else:
-        numbers = tf.data.Dataset.range(first_batch, first_batch + num_batches)
-    return numbers.map(element, tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE)
+    return drawn_batches(draw, batch_size, 1, 1, first_batch, num_batches)
 
 
 def held_out_gaussian_process_tasks(
@@ -127,11 +115,11 @@ def held_out_gaussian_process_tasks(
     """
     law = _Law(kernel, num_points, num_context, x_range, jitter)
     check_integer("num_sequences", num_sequences, 1)
-    check_integer("seed", seed, 0, 2**63 - 1)
+    check_integer("seed", seed, 0, LARGEST_SEED)
     check_choice("part", part, tuple(_HELD_OUT))
     blocks = []
     for number in range(-(-num_sequences // _BLOCK)):
-        rng = _generator(seed, _HELD_OUT[part], number)
+        rng = numbered_generator(seed, _HELD_OUT[part], number)
         lengths = law.draw_num_context(rng, _BLOCK)
         x, y, hyperparameters = law.draw(rng, _BLOCK)
         blocks.append({"x": x, "y": y, "num_context": lengths, **hyperparameters})
@@ -179,16 +167,11 @@ def draw_values(
 
 
 def _training_batch(law: "_Law", batch_size: int, seed: int, number: int) -> list[np.ndarray]:
-    rng = _generator(seed, _TRAINING, number)
+    rng = numbered_generator(seed, _TRAINING, number)
     length = law.draw_num_context(rng, 1)[0]
     x, y, _ = law.draw(rng, batch_size)
     x, y = x.astype(np.float32), y.astype(np.float32)
     return [x[:, :length], y[:, :length], x[:, length:], y[:, length:]]
-
-
-def _generator(seed: int, stream: int, number: int) -> np.random.Generator:
-    # A spawn key never mixes with the words of a large seed, as a longer list of words would.
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream, number)))
 
 
 class _Law:
@@ -204,11 +187,11 @@ class _Law:
     ) -> None:
         self.kernel = find_kernel(kernel)
         self.num_points = check_integer("num_points", num_points, 1)
-        lowest, highest = _pair("num_context", num_context)
+        lowest, highest = check_ends("num_context", num_context)
         # At least one target is left.
         self.lowest = check_integer("num_context", lowest, 0)
         self.highest = check_integer("num_context", highest, self.lowest, self.num_points - 1)
-        low, high = _pair("x_range", x_range)
+        low, high = check_ends("x_range", x_range)
         self.low = check_number("x_range", low)
         self.high = check_number("x_range", high, above=self.low)
         self.jitter = check_number("jitter", jitter, above=0.0)
@@ -232,13 +215,3 @@ class _Law:
             "x_range": [self.low, self.high],
             "jitter": self.jitter,
         }
-
-
-def _pair(name: str, value: Any) -> tuple[Any, Any]:
-    try:
-        low, high = value
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"`{name}` must be two numbers, the ends of a range. Received: {name}={value!r}"
-        ) from None
-    return low, high

@@ -13,10 +13,13 @@ import numpy as np
 
 from taylorformer.data_wrangler.checks import (
     check_choice,
+    check_ends,
     check_integer,
     check_optional_integer,
 )
+from taylorformer.data_wrangler.drawn_batches import drawn_batches
 from taylorformer.data_wrangler.image_sources import Images
+from taylorformer.data_wrangler.seeds import LARGEST_SEED, numbered_generator
 from taylorformer.data_wrangler.task_set import TaskSet
 
 if TYPE_CHECKING:
@@ -27,7 +30,6 @@ NUM_TARGET = (3, 197)
 
 # Streams of random numbers: what is drawn from one never comes from another.
 _TRAINING, _TRAINING_ORDER, _HELD_OUT, _HELD_OUT_ORDER, _WHOLE = range(5)
-_LARGEST_SEED = 2**63 - 1
 # How far from the middle of its pixel a point may lie, in pixels: float32 is nearer than this.
 _OFF_CENTRE = 0.01
 
@@ -71,39 +73,20 @@ def image_completion_tasks(
         TypeError: no `Images`, or a number of the wrong kind.
         ValueError: numbers that are out of range, or more points than an image has.
     """
-    import tensorflow as tf
-
     points = _Points(images)
     lengths = _Lengths(points.num_pixels, num_context, num_target)
     check_integer("batch_size", batch_size, 1)
-    check_integer("seed", seed, 0, _LARGEST_SEED)
-    check_integer("first_batch", first_batch, 0)
-    check_optional_integer("num_batches", num_batches, 1)
+    check_integer("seed", seed, 0, LARGEST_SEED)
     order = _Order(seed, _TRAINING_ORDER, len(images))
 
-    def arrays(number: Any) -> list[np.ndarray]:
-        number = int(number)
-        rng = _generator(seed, _TRAINING, number)
+    def draw(number: int) -> list[np.ndarray]:
+        rng = numbered_generator(seed, _TRAINING, number)
         (N_C,), (N_T,) = lengths.draw(rng, 1)
         rows = order.rows(number * batch_size, batch_size)
         x, y = points.at(rows, _draw_pixels(rng, batch_size, points.num_pixels)[:, : N_C + N_T])
         return [x[:, :N_C], y[:, :N_C], x[:, N_C:], y[:, N_C:]]
 
-    def element(number: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-        found = tf.numpy_function(arrays, [number], [tf.float32] * 4)
-        widths = (2, points.num_channels) * 2
-        x_context, y_context, x_target, y_target = (
-            tf.ensure_shape(tensor, [batch_size, None, width])
-            for tensor, width in zip(found, widths, strict=True)
-        )
-        inputs = {"x_context": x_context, "y_context": y_context, "x_target": x_target}
-        return inputs, y_target
-
-    if num_batches is None:
-        numbers = tf.data.Dataset.counter(first_batch)
-    else:
-        numbers = tf.data.Dataset.range(first_batch, first_batch + num_batches)
-    return numbers.map(element, tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE)
+    return drawn_batches(draw, batch_size, 2, points.num_channels, first_batch, num_batches)
 
 
 def held_out_image_completion_tasks(
@@ -141,12 +124,12 @@ def held_out_image_completion_tasks(
     points = _Points(images)
     lengths = _Lengths(points.num_pixels, num_context, num_target)
     count = check_optional_integer("num_sequences", num_sequences, 1) or len(images)
-    check_integer("seed", seed, 0, _LARGEST_SEED)
+    check_integer("seed", seed, 0, LARGEST_SEED)
     rows = _Order(seed, _HELD_OUT_ORDER, len(images)).rows(0, count)
     most = lengths.context[1] + lengths.target[1]
     drawn = []
     for number in range(count):
-        rng = _generator(seed, _HELD_OUT, number)
+        rng = numbered_generator(seed, _HELD_OUT, number)
         N_C, N_T = lengths.draw(rng, 1)
         pixels = _draw_pixels(rng, 1, points.num_pixels)[:, :most]
         drawn.append((N_C, N_T, pixels.astype(np.int32)))
@@ -202,7 +185,7 @@ def whole_image_tasks(
     """
     points = _Points(images)
     check_choice("targets", targets, ("unobserved", "all"))
-    check_integer("seed", seed, 0, _LARGEST_SEED)
+    check_integer("seed", seed, 0, LARGEST_SEED)
     if (num_context is None) == (observed is None):
         raise ValueError(
             "one of `num_context` and `observed` must be given. Received: "
@@ -214,7 +197,7 @@ def whole_image_tasks(
         num_context = check_integer("num_context", num_context, 0, most)
         given = np.zeros([count, num_pixels], bool)
         for number in range(count):
-            drawn = _draw_pixels(_generator(seed, _WHOLE, number), 1, num_pixels)[0]
+            drawn = _draw_pixels(numbered_generator(seed, _WHOLE, number), 1, num_pixels)[0]
             given[number, drawn[:num_context]] = True
     else:
         given = _given(observed, images)
@@ -308,12 +291,7 @@ def _given(observed: Any, images: Images) -> np.ndarray:
 
 
 def _range(name: str, value: Any, minimum: int, maximum: int) -> tuple[int, int]:
-    try:
-        low, high = value
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"`{name}` must be two integers, the ends of a range. Received: {name}={value!r}"
-        ) from None
+    low, high = check_ends(name, value)
     low = check_integer(name, low, minimum)
     return low, check_integer(name, high, low, maximum)
 
@@ -321,10 +299,6 @@ def _range(name: str, value: Any, minimum: int, maximum: int) -> tuple[int, int]
 def _cut(ends: tuple[int, int], most: int) -> tuple[int, int]:
     low, high = ends
     return min(low, most), min(high, most)
-
-
-def _generator(seed: int, stream: int, number: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream, number)))
 
 
 def _draw_pixels(rng: np.random.Generator, size: int, num_pixels: int) -> np.ndarray:
@@ -369,7 +343,7 @@ class _Order:
 
         @functools.lru_cache(maxsize=4)
         def permutation(number: int) -> np.ndarray:
-            return _generator(seed, stream, number).permutation(count)
+            return numbered_generator(seed, stream, number).permutation(count)
 
         self._permutation = permutation
 

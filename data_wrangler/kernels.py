@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from taylorformer.data_wrangler.checks import check_choice
+from taylorformer.data_wrangler.checks import check_choice, check_ends, check_number
 
 JITTER = 1e-6
 """What stands on the diagonal of every covariance besides the kernel, in squared units of y.
@@ -46,7 +46,7 @@ _FORMULAS: dict[str, tuple[Callable[..., np.ndarray], tuple[str, ...]]] = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Kernel:
     """A covariance function and the law of its hyper-parameters.
 
@@ -71,6 +71,7 @@ class Kernel:
             `scale` is in units of y, the others in units of x.
 
     Raises:
+        TypeError: a range that is not of numbers.
         ValueError: another name, other hyper-parameters than those of the kernel, or a range that
             is none.
     """
@@ -83,13 +84,9 @@ class Kernel:
         self._check_names("ranges", self.ranges)
         ranges = {}
         for name in self.hyperparameter_names:
-            low, high = (float(end) for end in self.ranges[name])
-            if not 0.0 < low <= high < math.inf:
-                raise ValueError(
-                    f"`ranges` must hold (low, high) with 0 < low <= high. Received: "
-                    f"{name}={self.ranges[name]!r}"
-                )
-            ranges[name] = (low, high)
+            low, high = check_ends(name, self.ranges[name])
+            low = check_number(name, low, above=0)
+            ranges[name] = (low, check_number(name, high, minimum=low))
         object.__setattr__(self, "ranges", ranges)
 
     @property

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+LARGEST_SEED = 2**63 - 1
+
 
 def child_seed(seed: int | None, place: int) -> int | None:
     """Makes the seed of one part from the seed of the whole.
@@ -16,3 +18,15 @@ def child_seed(seed: int | None, place: int) -> int | None:
     if seed is None:
         return None
     return int(np.random.SeedSequence([seed, place]).generate_state(1)[0] >> 1)
+
+
+def numbered_generator(seed: int, stream: int, number: int) -> np.random.Generator:
+    """Makes the generator of one piece of a stream, a function of its arguments alone.
+
+    Args:
+        seed: of the whole, 0 to `LARGEST_SEED`.
+        stream: what is drawn; different streams of one seed share no numbers.
+        number: the number of the piece.
+    """
+    # A spawn key never mixes with the words of a large seed, as a longer list of words would.
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream, number)))

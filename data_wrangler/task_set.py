@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from os import PathLike
@@ -14,6 +13,7 @@ import numpy as np
 
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.versions import versions
+from taylorformer.data_wrangler.whole_file import replaced_whole
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -238,21 +238,12 @@ class TaskSet:
         Args:
             path: of the file, used as it is; its folder is made.
         """
-        path = Path(path)
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         arrays |= {f"{_HYPERPARAMETER}{name}": v for name, v in self.hyperparameters.items()}
         meta = {"format": _FORMAT, "versions": versions(), "about": self.about}
         arrays[_META] = np.array(json.dumps(meta))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f"{path.name}.unfinished")
-        try:
-            with unfinished.open("wb") as file:
-                np.savez(file, **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with replaced_whole(path) as file:
+            np.savez(file, **arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "TaskSet":

@@ -35,6 +35,22 @@ if TYPE_CHECKING:
 _MOST_BYTES = 2**28
 """What the caches of all samples that are drawn at once may take, unless `chunk_size` says more."""
 
+ATTENTION_PARTS = (
+    "call",
+    "_attend",
+    "_project",
+    "_queries",
+    "_keys",
+    "_finish",
+    "bounded",
+    "columns",
+    "attend_row",
+    "keys_and_values",
+    "attention_weights",
+    "weigh_values",
+)
+"""What a loop that draws one row at a time does in its own way, or relies on."""
+
 # What the sampler takes apart. A model whose classes override one of these is drawn by the plain
 # loop, unless the class that does so declares `row_wise = True`.
 _KNOWN = {
@@ -56,7 +72,7 @@ _KNOWN = {
     MHAX: ("call", "_run", "_hidden"),
     MHAXY: ("call", "_run", "_hidden"),
     AttentionBlock: ("call", "finish", "skip"),
-    MultiHeadAttention: ("call", "_attend", "_project"),
+    MultiHeadAttention: ATTENTION_PARTS,
 }
 
 

@@ -20,6 +20,7 @@ from taylorformer.data_wrangler.checks import (
     check_number,
     check_optional_integer,
 )
+from taylorformer.model.replica_seed import next_seed
 from taylorformer.model.sampler import ORDERS, PlainSampler
 from taylorformer.model.shuffling import shuffle_targets
 
@@ -336,13 +337,17 @@ class ProbabilisticModel(keras.Model):
 
     @staticmethod
     def _sequence_keys(sequence_keys: Any, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        batch_size = tf.shape(batch["x_target"])[0]
         if sequence_keys is None:
-            return tf.zeros([batch_size], tf.int64)
+            return tf.zeros(tf.shape(batch["x_target"])[:1], tf.int64)
         keys = tf.convert_to_tensor(sequence_keys)
-        if not keys.dtype.is_integer or keys.shape.rank != 1 or keys.shape[0] != batch_size:
+        shape = batch["x_target"].shape[:1]
+        if (
+            not keys.dtype.is_integer
+            or keys.shape.rank != 1
+            or not keys.shape.is_compatible_with(shape)
+        ):
             raise ValueError(
-                f"`sequence_keys` must be integers of the shape [B] = [{int(batch_size)}]. "
+                f"`sequence_keys` must be integers of the shape [B] = {shape.as_list()}. "
                 f"Received: dtype {keys.dtype.name}, shape {list(keys.shape)}"
             )
         return tf.cast(keys, tf.int64)
@@ -534,7 +539,7 @@ class ProbabilisticModel(keras.Model):
         weights = self._sequence_weights(batch["target_mask"], sample_weight)
         if self.target_permutations:
             batch["weights"] = weights
-            seed = self.permutation_seeds.next()
+            seed = next_seed(self.permutation_seeds)
             batch = shuffle_targets(batch, self.target_permutations, seed)
             weights = batch.pop("weights")
         with tf.GradientTape() as tape:

@@ -102,9 +102,12 @@ def draw_some_at_once(
     chunk = tf.clip_by_value(rows_at_once // block, 1, num_samples)
     spec = tf.TensorSpec([None, None, None, y_dims])
 
+    # One sequence more, of which nothing is observed: it fills up a last block that is too short,
+    # and is drawn where there is no sequence at all, as a loop over nothing has no shape.
+    batch, places, keys = tf.nest.map_structure(_with_one_more, (batch, places, keys))
+
     def some_sequences(first: tf.Tensor) -> tf.Tensor:
-        # The last block may be too long: its last sequence then comes again, and is cut off.
-        rows = tf.minimum(first + tf.range(block), num_sequences - 1)
+        rows = tf.minimum(first + tf.range(block), num_sequences)
         own = {name: tf.gather(value, rows) for name, value in batch.items()}
         arguments = own, tf.gather(places, rows), tf.gather(keys, rows)
 
@@ -117,11 +120,17 @@ def draw_some_at_once(
         drawn = tf.reshape(drawn, tf.stack([-1, block, num_target, y_dims]))
         return tf.transpose(drawn[:num_samples], [1, 0, 2, 3])
 
-    firsts = tf.range(0, num_sequences, block, dtype=tf.int64)
+    firsts = tf.range(0, tf.maximum(num_sequences, 1), block, dtype=tf.int64)
     drawn = tf.map_fn(some_sequences, firsts, fn_output_signature=spec, parallel_iterations=1)
     blocks = tf.shape(drawn, tf.int64)[0]
     drawn = tf.reshape(drawn, tf.stack([blocks * block, num_samples, num_target, y_dims]))
     return tf.transpose(drawn[:num_sequences], [1, 0, 2, 3])
+
+
+def _with_one_more(values: tf.Tensor) -> tf.Tensor:
+    """Adds a row of zeros."""
+    row = tf.zeros(tf.concat([[1], tf.shape(values)[1:]], axis=0), values.dtype)
+    return tf.concat([values, row], axis=0)
 
 
 class PlainSampler:

@@ -1,6 +1,5 @@
 """The command of the command line that trains and compares models of random processes."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,16 +8,19 @@ import click
 from taylorformer.forecast_commands import start_tensorflow, stopped_politely
 
 if TYPE_CHECKING:
-    from taylorformer.training_and_evaluation.experiment import ExperimentSettings
+    from taylorformer.training_and_evaluation.experiment_data import TaskData
+    from taylorformer.training_and_evaluation.experiment_settings import ExperimentSettings
 
 _TABLE = "table.md"
-_OF_PRESET = "that of the paper"
+_OF_PRESET = "that of the task, see --list"
 
 
 @click.command()
 @click.argument("task", required=False)
 @click.option("--list", "show_list", is_flag=True, help="List tasks and networks, and stop.")
-@click.option("--architecture", default="taylorformer", help="The network, see --list.")
+@click.option(
+    "--architecture", show_default="taylorformer", default=None, help="The network, see --list."
+)
 @click.option("--ablation", is_flag=True, help="Train the four networks of the ablation instead.")
 @click.option(
     "--iterations",
@@ -63,13 +65,13 @@ _OF_PRESET = "that of the paper"
 @click.option(
     "--validation-sequences",
     type=click.IntRange(min=1),
-    show_default="256",
+    show_default="256, or one of each image",
     help="Held-out sequences that choose the weights to keep.",
 )
 @click.option(
     "--test-sequences",
     type=click.IntRange(min=1),
-    show_default="2000, or all there are",
+    show_default="2000, or one of each image",
     help="Held-out sequences that are scored.",
 )
 @click.option(
@@ -85,16 +87,18 @@ _OF_PRESET = "that of the paper"
 )
 @click.option(
     "--data-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder with the files of images.",
+    type=click.Path(exists=True, path_type=Path),
+    help="Folder with the files of images, or one .npz file.",
 )
 @click.option("--resume", is_flag=True, help="Go on with what was stopped; leave what is done.")
-@click.option("--overwrite", is_flag=True, help="Replace records that are in the folder.")
-@click.option("--table", "show_table", is_flag=True, help="Print the table of a folder, and stop.")
+@click.option("--overwrite", is_flag=True, help="Start anew, and replace what is in the folder.")
+@click.option(
+    "--table", "show_table", is_flag=True, help="Write and print the table of --output, and stop."
+)
 def experiment(
     task: str | None,
     show_list: bool,
-    architecture: str,
+    architecture: str | None,
     ablation: bool,
     repeats: int,
     seed: int,
@@ -108,9 +112,9 @@ def experiment(
 ) -> None:
     """Train a neural process on a task and score it on held-out sequences.
 
-    TASK is a family of sequences, such as gp-rbf or emnist (see --list). Defaults are those of the
-    paper. Each training gives one JSON record; --output also gets a table over all its records,
-    with the paper's figures and the exact Gaussian process beside ours, and figures.
+    TASK is a family of sequences, such as gp-rbf or emnist (see --list). Each training gives one
+    JSON record; --output also gets a table over all its records, with the paper's figures and the
+    exact Gaussian process beside ours, and pictures.
     """
     if show_list:
         _show_list()
@@ -122,32 +126,38 @@ def experiment(
         raise click.UsageError("TASK is missing; --list shows all of them.")
     if resume and overwrite:
         raise click.UsageError("--resume and --overwrite exclude each other.")
-    from taylorformer.training_and_evaluation import experiment_presets
+    if ablation and architecture is not None:
+        raise click.UsageError("--ablation and --architecture exclude each other.")
+    # Bad names and numbers are found before TensorFlow starts.
+    from taylorformer.training_and_evaluation.experiment_presets import ABLATION, find_task
+    from taylorformer.training_and_evaluation.experiment_settings import ExperimentSettings
 
-    # Bad names are found before TensorFlow starts.
-    experiment_presets.find_task(task)
-    experiment_presets.find_network(architecture)
-    start_tensorflow()
-    from taylorformer.training_and_evaluation.experiment import ExperimentSettings
-
-    architectures = experiment_presets.ABLATION if ablation else (architecture,)
     plans = [
         ExperimentSettings.of(task, name, seed + repeat, **given)
-        for name in architectures
+        for name in (ABLATION if ablation else (architecture or "taylorformer",))
         for repeat in range(repeats)
     ]
-    done = [plan for plan in plans if _check_free(output, plan, resume, overwrite)]
+    done = [plan for plan in plans if _is_done(output, plan, resume, overwrite, consistency)]
+    start_tensorflow()
+    from taylorformer.training_and_evaluation.experiment_data import load_task
+    from taylorformer.training_and_evaluation.experiment_pictures import write_comparison
+
+    first = plans[0]
+    sequences = first.validation_sequences, first.test_sequences
+    data = load_task(find_task(task), *sequences, data_dir)
     for plan in plans:
         if plan in done:
-            click.echo(f"{_record_path(output, plan)} is there already.")
+            click.echo(f"{plan.record_path(output)} is there already.")
             continue
         try:
             with stopped_politely():
-                _run(plan, output, data_dir, resume, 40 if consistency else 0)
+                _run(plan, output, data, resume, overwrite, 40 if consistency else 0)
         except KeyboardInterrupt:
-            click.echo("Stopped. The same command with --resume goes on.", err=True)
+            instead = "--resume instead of --overwrite" if overwrite else "--resume"
+            click.echo(f"Stopped. The same command with {instead} goes on.", err=True)
             raise SystemExit(1) from None
-    _draw_curves(output, task)
+    for picture in write_comparison(output, task, data):
+        click.echo(f"Wrote {picture}")
     click.echo(_write_table(output))
 
 
@@ -156,76 +166,80 @@ def _show_list() -> None:
 
     click.echo("Tasks:")
     for task in TASKS.values():
+        paper = f"{task.repeats} repeats in the paper" if task.paper else "not in the paper"
         click.echo(
             f"  {task.name:<24} {task.iterations:,} steps of {task.batch_size} sequences, "
-            f"Adam {task.learning_rate:g}, {task.repeats} repeats in the paper"
-            if task.paper
-            else f"  {task.name:<24} {task.iterations:,} steps of {task.batch_size} sequences, "
-            f"Adam {task.learning_rate:g}; not in the paper"
+            f"Adam {task.learning_rate:g}; {paper}"
         )
     click.echo("Networks:")
     for network in NETWORKS.values():
         click.echo(f"  {network.architecture:<24} {network.model}: {network.note}")
 
 
-def _record_path(output: Path, plan: "ExperimentSettings") -> Path:
-    return output / plan.task / f"{plan.label}.json"
+def _is_done(
+    output: Path, plan: "ExperimentSettings", resume: bool, overwrite: bool, consistency: bool
+) -> bool:
+    """Tells whether a run is complete; refuses to replace anything unasked."""
+    from taylorformer.training_and_evaluation.experiment_record import read_record
 
-
-def _check_free(output: Path, plan: "ExperimentSettings", resume: bool, overwrite: bool) -> bool:
-    """Tells whether a training is on record already; refuses to replace anything unasked."""
-    path = _record_path(output, plan)
     if overwrite:
         return False
-    if path.exists():
-        if not resume:
-            message = f"{path} is there; --resume leaves it, --overwrite starts anew."
-            raise click.BadParameter(message, param_hint="--output")
-        if json.loads(path.read_text(encoding="utf-8")).get("command") == plan.command:
-            return True
-        message = f"{path} was made with other settings; choose another folder, or --overwrite."
-        raise click.BadParameter(message, param_hint="--output")
+    path = plan.record_path(output)
     checkpoint = path.with_suffix("") / "training.npz"
-    if checkpoint.exists() and not resume:
-        message = f"{checkpoint} was stopped; --resume goes on with it, --overwrite starts anew."
-        raise click.BadParameter(message, param_hint="--output")
-    return False
+    if not resume:
+        for file, what in ((path, "leaves it"), (checkpoint, "goes on with it")):
+            if file.exists():
+                message = f"{file} is there; --resume {what}, --overwrite starts anew."
+                raise click.BadParameter(message, param_hint="--output")
+        return False
+    if not path.exists():
+        return False
+    record = read_record(path)
+    wanted = plan.command + (" --consistency" if consistency else "")
+    # What was measured more than is asked for does no harm.
+    return bool(str(record["command"]).startswith(wanted))
 
 
 def _run(
-    plan: "ExperimentSettings", output: Path, data_dir: Path | None, resume: bool, num_orders: int
+    plan: "ExperimentSettings",
+    output: Path,
+    data: "TaskData",
+    resume: bool,
+    overwrite: bool,
+    num_orders: int,
 ) -> None:
     """Runs one training, says what came of it, and draws it."""
     from taylorformer.training_and_evaluation.experiment import run_experiment
     from taylorformer.training_and_evaluation.experiment_pictures import write_pictures
+    from taylorformer.training_and_evaluation.experiment_record import log_likelihood
 
-    run = run_experiment(plan, output, data_dir=data_dir, resume=resume, num_orders=num_orders)
-    record, way = run.record, run.record["score"]
-    for name, scores in record["scores"].items():
-        own = scores[f"{way}_log_likelihood"]
+    run = run_experiment(
+        plan, output, data=data, resume=resume, overwrite=overwrite, num_orders=num_orders
+    )
+    for name in run.record["scores"]:
+        own = log_likelihood(run.record, name)
+        way = run.record["score"].replace("_", "-")
+        error = "" if own["standard_error"] is None else f" +- {own['standard_error']:.3f}"
         click.echo(
-            f"{plan.task} {name}, {plan.label}: {way.replace('_', '-')} log-likelihood "
-            f"{own['mean']:.3f} +- {own['standard_error']:.3f} nats per target"
+            f"{plan.task} {name}, {plan.label}: {way} log-likelihood {own['mean']:.3f}{error} nats "
+            "per target"
         )
-    path = _record_path(output, plan)
-    for picture in (path, *write_pictures(run, path.with_suffix(""))):
-        click.echo(f"Wrote {picture}")
-
-
-def _draw_curves(output: Path, task: str) -> None:
-    from taylorformer.training_and_evaluation.experiment_pictures import write_curves
-
-    click.echo(f"Wrote {write_curves(output / task)}")
+    path = plan.record_path(output)
+    for written in (path, *write_pictures(run, path)):
+        click.echo(f"Wrote {written}")
 
 
 def _write_table(output: Path) -> str:
     """Makes the table over all records of a folder, writes it, and gives it."""
     from taylorformer.training_and_evaluation import experiment_table
+    from taylorformer.training_and_evaluation.experiment_record import read_records
 
-    records = experiment_table.read_records(output)
-    text = experiment_table.markdown_table(experiment_table.table_rows(records))
-    lines = experiment_table.consistency_rows(records)
-    if lines:
-        text += "\n" + "\n".join(lines) + "\n"
+    records = read_records(output)
+    parts = [
+        experiment_table.markdown_table(experiment_table.table_rows(records)),
+        experiment_table.LEGEND,
+        "\n".join(experiment_table.consistency_rows(records)),
+    ]
+    text = "\n".join(f"{part}\n" for part in parts if part)
     (output / _TABLE).write_text(text, encoding="utf-8")
     return text

@@ -11,7 +11,7 @@ from forecasting import TINY
 from taylorformer.training_and_evaluation import presets
 
 README = Path(__file__).parents[1] / "README.md"
-FOLDERS = ("data_wrangler", "model", "training_and_evaluation")
+FOLDERS = ("data_wrangler", "model", "comparison_models", "training_and_evaluation")
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 from pathlib import Path
 
 import click.testing
@@ -9,30 +10,33 @@ import keras
 import numpy as np
 import pytest
 
-from taylorformer import Taylorformer
+from taylorformer import NeuralProcess
 from taylorformer.cli import cli, main
 from taylorformer.data_wrangler.gaussian_process_tasks import held_out_gaussian_process_tasks
+from taylorformer.data_wrangler.image_completion_tasks import whole_image_tasks
+from taylorformer.data_wrangler.image_sources import load_images
 from taylorformer.data_wrangler.task_set import TaskSet
-from taylorformer.training_and_evaluation import experiment as experiment_module
 from taylorformer.training_and_evaluation.consistency import Consistency, measure_consistency
 from taylorformer.training_and_evaluation.experiment import (
-    ExperimentSettings,
+    MODELS,
     make_network,
     make_optimizer,
     run_experiment,
-    score_tasks,
 )
-from taylorformer.training_and_evaluation.experiment_pictures import write_curves, write_pictures
-from taylorformer.training_and_evaluation.experiment_presets import (
-    ABLATION,
-    NETWORKS,
-    TASKS,
-    NetworkPreset,
+from taylorformer.training_and_evaluation.experiment_data import load_task
+from taylorformer.training_and_evaluation.experiment_pictures import write_pictures
+from taylorformer.training_and_evaluation.experiment_plots import (
+    plot_completions,
+    plot_consistency,
+    plot_validation_curves,
 )
+from taylorformer.training_and_evaluation.experiment_presets import ABLATION, NETWORKS, TASKS
+from taylorformer.training_and_evaluation.experiment_record import read_record, read_records
+from taylorformer.training_and_evaluation.experiment_scores import mean_and_error, score_tasks
+from taylorformer.training_and_evaluation.experiment_settings import ExperimentSettings
 from taylorformer.training_and_evaluation.experiment_table import (
     consistency_rows,
     markdown_table,
-    read_records,
     table_rows,
 )
 
@@ -131,6 +135,14 @@ def test_the_networks_of_the_ablation_have_equally_many_parameters():
         ({"learning_rate": 0}, "`learning_rate`"),
         ({"schedule": "linear"}, "`schedule` must be one of"),
         ({"target_permutations": -1}, "`target_permutations`"),
+        (
+            {"architecture": "np", "target_permutations": 1},
+            "`target_permutations` must be 0 for np.*Received: target_permutations=1",
+        ),
+        (
+            {"iterations": 5},
+            "`iterations` must be a multiple of `validate_every`.*iterations=5, validate_every=2",
+        ),
         ({"test_sequences": 0}, "`test_sequences`"),
     ],
 )
@@ -139,17 +151,42 @@ def test_bad_settings(given, message):
         _settings(**given)
 
 
+def test_settings_are_kept_as_they_were_checked():
+    settings = _settings(learning_rate=1, seed=np.int64(3))
+    assert type(settings.seed) is int
+    assert settings == _settings(learning_rate=1.0, seed=3)
+    assert settings.label == "taylorformer-seed-3"
+    assert _settings(target_permutations=5).label == "taylorformer-permutations-5-seed-0"
+    assert _settings(architecture="np").target_permutations == 0
+    assert _settings(validate_every=100).epoch_steps == 4
+
+
+def test_the_recorded_command_gives_the_same_settings(monkeypatch, tmp_path):
+    settings = _settings("gp-matern", "tnp", seed=4, schedule="cosine", learning_rate=5e-4)
+    seen = []
+
+    def stop(plan, *args):
+        seen.append(plan)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("taylorformer.experiment_command._run", stop)
+    words = [*shlex.split(settings.command)[1:], "--output", str(tmp_path), "--overwrite"]
+    done = click.testing.CliRunner().invoke(cli, words)
+    assert seen == [settings]
+    assert done.exit_code == 1
+    assert "The same command with --resume instead of --overwrite goes on." in done.output
+
+
 @pytest.mark.parametrize("architecture", _TINY)
 def test_a_run_is_put_on_record(tiny, tmp_path, architecture):
     settings = _settings(architecture=architecture)
     run = run_experiment(settings, tmp_path, show_progress=False)
-    record = json.loads((tmp_path / "gp-rbf" / f"{architecture}-seed-0.json").read_text())
+    record = read_record(settings.record_path(tmp_path))
     assert record == run.record
     latent = architecture in ("np", "anp")
     scores = record["scores"]["test"]
     way = "joint" if latent else "teacher_forced"
     assert record["score"] == way
-    assert ("marginal_log_likelihood" in scores) == latent
     own = run.scores["test"]["log_likelihood"]
     found = scores[f"{way}_log_likelihood"]
     assert found["mean"] == pytest.approx(own.mean())
@@ -159,61 +196,125 @@ def test_a_run_is_put_on_record(tiny, tmp_path, architecture):
     )
     assert scores["ceiling"]["mean"] <= scores["exact_log_likelihood"]["mean"] + 1e-9
     assert scores["ceiling"]["min_scale"] == (0.1 if latent else 1e-3)
+    assert ("marginal_log_likelihood" in scores) == latent
+    if latent:
+        errors = run.scores["test"]["monte_carlo_error"]
+        assert scores["monte_carlo_error"] == pytest.approx(np.sqrt(np.sum(errors**2)) / 3)
     assert [row["step"] for row in record["curve"]] == [2, 4]
     assert record["iterations"] == 4
     assert record["best_iteration"] in (2, 4)
     assert record["seconds"]["training"] > 0
-    assert record["command"] == settings.command
+    assert record["network"]["seed"] == 0
+    assert record["data"]["kernel"] == "rbf"
     assert scores["paper_log_likelihood"]["mean"] == TASKS["gp-rbf"].paper["test"][architecture][0]
-    saved = keras.models.load_model(tmp_path / "gp-rbf" / f"{architecture}-seed-0" / "model.keras")
+    folder = tmp_path / "gp-rbf" / f"{architecture}-seed-0"
+    with np.load(folder / "scores.npz") as arrays:
+        np.testing.assert_array_equal(arrays["test_log_likelihood"], own)
+    saved = keras.models.load_model(folder / "model.keras")
     again = score_tasks(saved, run.data.test["test"], batch_size=2)
     np.testing.assert_allclose(again["log_likelihood"], own, rtol=1e-5, atol=1e-5)
 
 
 def test_scores_follow_from_log_prob(tiny):
-    model = make_network(_settings())
-    model.compile(run_eagerly=True)
     tasks = held_out_gaussian_process_tasks("rbf", 5, seed=3, num_points=20, num_context=(3, 12))
-    scores = score_tasks(model, tasks, batch_size=2)
-    for row in range(5):
-        inputs, y_target = tasks.batch([row])
-        expected = float(model.log_prob(inputs, y_target)[0]) / tasks.num_target[row]
-        assert scores["log_likelihood"][row] == pytest.approx(expected, rel=1e-4, abs=1e-5)
-        mean = model({**inputs, "y_target": y_target})["mean"]
-        assert scores["squared_error"][row] == pytest.approx(
-            float(np.mean((mean - y_target) ** 2)), rel=1e-4
-        )
+    for architecture in ("taylorformer", "np"):
+        model = make_network(_settings(architecture=architecture))
+        model.compile(run_eagerly=True)
+        scores = score_tasks(model, tasks, batch_size=2)
+        for row in range(5):
+            inputs, y_target = tasks.batch([row])
+            keys = {} if architecture == "taylorformer" else {"sequence_keys": [row]}
+            count = tasks.num_target[row]
+            expected = float(model.log_prob(inputs, y_target, **keys)[0]) / count
+            assert scores["log_likelihood"][row] == pytest.approx(expected, rel=1e-4, abs=1e-5)
+            if keys:
+                marginal = float(model.marginal_log_prob(inputs, y_target, **keys)[0]) / count
+                assert scores["marginal_log_likelihood"][row] == pytest.approx(marginal, rel=1e-4)
+            mean = model({**inputs, "y_target": y_target})["mean"]
+            assert scores["squared_error"][row] == pytest.approx(
+                float(np.mean((mean - y_target) ** 2)), rel=1e-4
+            )
+
+
+def test_means_that_are_no_numbers():
+    assert mean_and_error(np.array([1.0, 3.0])) == {"mean": 2.0, "standard_error": 1.0}
+    assert mean_and_error(np.array([1.0])) == {"mean": 1.0, "standard_error": None}
+    assert mean_and_error(np.array([1.0, np.inf])) == {"mean": None, "standard_error": None}
+
+
+class _Stop(keras.callbacks.Callback):
+    """Stops training after one look at the validation sequences."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 1:
+            raise KeyboardInterrupt
 
 
 def test_a_stopped_run_goes_on_to_the_same_weights(tiny, tmp_path):
-    settings = _settings(architecture="np", iterations=6, schedule="cosine")
-
-    class Stop(keras.callbacks.Callback):
-        def on_epoch_begin(self, epoch, logs=None):
-            if epoch == 2:
-                raise KeyboardInterrupt
-
+    settings = _settings(architecture="np", schedule="cosine")
+    here, there = tmp_path / "a", tmp_path / "b"
+    straight = run_experiment(settings, there, show_progress=False)
     with pytest.raises(KeyboardInterrupt):
-        run_experiment(settings, tmp_path / "a", show_progress=False, callbacks=[Stop()])
-    stopped = run_experiment(settings, tmp_path / "a", resume=True, show_progress=False)
-    straight = run_experiment(settings, tmp_path / "b", show_progress=False)
+        run_experiment(settings, here, show_progress=False, callbacks=[_Stop()])
+    with pytest.raises(FileExistsError, match=r"training\.npz is there: `resume` goes on"):
+        run_experiment(settings, here, show_progress=False)
+    for changed in ({"learning_rate": 2e-3}, {"iterations": 6}, {"validate_every": 1}):
+        others = dataclasses.replace(settings, **changed)
+        with pytest.raises(ValueError, match="training can only go on with the data and settings"):
+            run_experiment(others, here, resume=True, show_progress=False)
+    stopped = run_experiment(settings, here, resume=True, show_progress=False)
     assert stopped.record["curve"] == straight.record["curve"]
     for one, other in zip(stopped.model.weights, straight.model.weights, strict=True):
         np.testing.assert_array_equal(one, other)
-    others = dataclasses.replace(settings, learning_rate=2e-3)
-    with pytest.raises(ValueError, match="training can only go on with the data and settings"):
-        run_experiment(others, tmp_path / "a", resume=True, show_progress=False)
+    # A run that is complete is scored again, and trained no more.
+    again = run_experiment(settings, here, resume=True, num_orders=2, show_progress=False)
+    assert again.record["scores"] == stopped.record["scores"]
+    assert again.record["seconds"]["training"] == stopped.record["seconds"]["training"]
+    assert again.record["consistency"]["orders"] == 2
+    assert again.record["command"] == f"{settings.command} --consistency"
+    # Whoever starts anew and stops has no old record that looks like the new one.
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(settings, here, overwrite=True, show_progress=False, callbacks=[_Stop()])
+    assert not settings.record_path(here).exists()
+    with pytest.raises(ValueError, match="`num_orders` must be at least 2"):
+        run_experiment(settings, tmp_path / "c", num_orders=1)
+    assert not (tmp_path / "c").exists()
 
 
 def test_images_of_a_run(tiny, tmp_path):
-    settings = _settings("digits", "np")
+    settings = _settings("digits", "np", test_sequences=1)
     run = run_experiment(settings, tmp_path, show_progress=False)
     scores = run.record["scores"]["test"]
     assert "ceiling" not in scores
     assert "paper_log_likelihood" not in scores
-    (picture,) = write_pictures(run, tmp_path / "digits" / "np-seed-0")
+    assert scores["joint_log_likelihood"]["standard_error"] is None
+    (picture,) = write_pictures(run, settings.record_path(tmp_path))
     assert picture.name == "np-seed-0-images.png"
     assert picture.stat().st_size > 10_000
+
+
+def test_no_image_is_scored_twice():
+    data = load_task(TASKS["digits"], 10_000, 10_000)
+    for tasks in (data.validation, data.test["test"]):
+        rows = tasks.about["image_rows"]
+        assert len(rows) == len(set(rows)) > 100
+    assert len(data.test["test"]) == data.about["test_images"]["test"] == len(data.images["test"])
+
+
+def test_pixels_of_a_completed_image_are_where_they_belong():
+    images = load_images("digits", "test").take(2)
+    tasks = whole_image_tasks(images, num_context=16)
+    model = NeuralProcess(width=8, latent_dim=4)
+    figure = plot_completions(model, tasks, num_images=6, num_samples=2)
+    panels = np.reshape([axes.get_images()[0].get_array() for axes in figure.axes], (5, 2, 8, 8))
+    truth = images.pixels[..., 0] / images.max_value
+    np.testing.assert_allclose(panels[0], truth, atol=1e-6)
+    seen = ~np.ma.getmaskarray(figure.axes[2].get_images()[0].get_array())
+    assert seen.sum() == 16
+    for row in (1, 2, 3):  # what was seen, a sample, the mean
+        np.testing.assert_allclose(panels[row, 0][seen], truth[0][seen], atol=1e-6)
+    assert np.all(panels[4, 0][seen] == 0)
+    assert np.all(panels[4, 0][~seen] > 0)
 
 
 def test_the_schedule_falls_to_zero():
@@ -270,12 +371,15 @@ def test_latent_models_are_consistent(tiny):
 def _record(architecture="tnp", seed=0, value=1.0, **more):
     return {
         "format": 1,
+        "versions": {"taylorformer": "0.1.0"},
         "settings": {
             "task": "gp-rbf",
             "architecture": architecture,
             "seed": seed,
             "target_permutations": more.pop("target_permutations", 1),
             "iterations": 10,
+            "learning_rate": 5e-4,
+            "schedule": "cosine",
         },
         "score": "teacher_forced",
         "iterations": 10,
@@ -284,8 +388,10 @@ def _record(architecture="tnp", seed=0, value=1.0, **more):
         "curve": [{"step": step, "validation_nll": 1.0 / step} for step in (1, 5, 10)],
         "scores": {
             "test": {
+                "sequences": 9,
                 "teacher_forced_log_likelihood": {"mean": value, "standard_error": 0.01},
-                "ceiling": {"mean": 5.0},
+                "exact_log_likelihood": {"mean": 5.5, "standard_error": 0.01},
+                "ceiling": {"mean": 5.0, "min_scale": 0.1},
                 "below_ceiling": {"mean": 5.0 - value, "standard_error": 0.02},
                 "paper_log_likelihood": {"mean": 3.5, "standard_deviation": 0.05},
             }
@@ -301,40 +407,76 @@ def test_the_table():
         _record("taylorformer", value=3.0, target_permutations=5),
     ]
     rows = table_rows(records)
-    assert rows[0]["log-likelihood"] == f"1.500 ± {np.std([1, 2], ddof=1):.3f}"
-    assert (rows[0]["runs"], rows[0]["below it"], rows[0]["paper"]) == (
-        "2",
-        "3.500 ± 0.020",
-        "3.50 ± 0.05",
-    )
+    spread = f"{np.std([1, 2], ddof=1):.3f}"
+    for column, text in {
+        "log-likelihood": f"1.500 +- {spread}",
+        "below it": f"3.500 +- {spread}",
+        "exact": "5.500",
+        "ceiling": "5.000 (0.1)",
+        "paper": "3.50 +- 0.05",
+        "paper's": "250,000",
+        "learning rate": "0.0005, cosine",
+        "runs": "2",
+    }.items():
+        assert rows[0][column] == text
     assert rows[1]["network"] == "taylorformer, 5 permutations"
-    assert rows[1]["log-likelihood"] == "3.000 ± 0.010"
+    assert rows[1]["log-likelihood"] == "3.000 +- 0.010"
+    assert rows[1]["below it"] == "2.000 +- 0.020"
     lines = markdown_table(rows).splitlines()
     assert len(lines) == 4
     assert len({len(line) for line in lines}) == 1
+    assert "marginal" not in lines[0]
     measured = _record(
         consistency={"orders": 40, "sequences": 9, "mean": 0.5, "interval_95": [0.1, 0.9]}
     )
     assert consistency_rows([*records, measured]) == [
-        "- gp-rbf, tnp, seed 0, 1 permutations in training: standard deviation over 40 orders "
-        "0.500, 95 % of 9 sequences in [0.100, 0.900]"
+        "- gp-rbf, tnp, seed 0: standard deviation over 40 orders of the targets 0.500, 95 % of 9 "
+        "sequences in [0.100, 0.900]"
     ]
 
 
-def test_records_are_read_and_drawn(tmp_path):
-    for number, record in enumerate([_record("np"), _record("taylorformer"), _record("tnp")]):
-        (tmp_path / f"{number}.json").write_text(json.dumps(record))
+def test_records_are_read(tmp_path):
+    folder = tmp_path / "gp-rbf"
+    folder.mkdir()
+    for number, architecture in enumerate(["np", "taylorformer", "tnp"]):
+        (folder / f"{number}.json").write_text(json.dumps(_record(architecture)))
+    (tmp_path / "notes.json").write_text("no record, and none of our business")
     order = [record["settings"]["architecture"] for record in read_records(tmp_path)]
     assert order == ["taylorformer", "tnp", "np"]
-    assert write_curves(tmp_path).stat().st_size > 10_000
-    (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"records of experiments only. Received: .*other\.json"):
-        read_records(tmp_path)
-    (tmp_path / "other.json").write_text(json.dumps({**_record(), "format": 2}))
-    with pytest.raises(ValueError, match="of the format 2"):
-        read_records(tmp_path)
     with pytest.raises(FileNotFoundError, match="no record"):
         read_records(tmp_path / "nothing")
+    for text, message in (
+        ("{}", "must be the JSON file of a run"),
+        ("[]", "must be the JSON file of a run"),
+        ("", "must be the JSON file of a run"),
+        (json.dumps({**_record(), "format": 2}), "of the format 2, made by taylorformer 0.1.0"),
+        (json.dumps(_record("gone")), "task and network of this version"),
+    ):
+        (folder / "other.json").write_text(text)
+        with pytest.raises(ValueError, match=rf"{message}.*") as error:
+            read_records(tmp_path)
+        assert "other.json" in str(error.value)
+
+
+def test_curves_can_be_read_off_whatever_the_legend():
+    records = [_record(name) for name in ABLATION]
+    records[0]["curve"][0]["validation_nll"] = None
+    figure = plot_validation_curves(records, "gp-rbf: validation")
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    assert axes.get_position().width > 0.7
+    assert [len(line.get_xdata()) for line in axes.lines] == [2, 3, 3, 3]
+    legend = axes.get_legend().get_window_extent()
+    assert legend.x1 <= figure.bbox.x1
+    assert len(axes.get_legend().get_texts()) == 4
+
+
+def test_histograms_of_consistency_share_a_scale():
+    rng = np.random.default_rng(0)
+    figure = plot_consistency({"a": rng.random(100), "b": 2 * rng.random(100)})
+    heights = [sum(bar.get_height() for bar in axes.patches) for axes in figure.axes]
+    assert heights == [100, 100]
+    assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
 
 
 def test_the_command(tiny, tmp_path):
@@ -346,18 +488,33 @@ def test_the_command(tiny, tmp_path):
     done = runner.invoke(cli, words)
     assert done.exit_code == 0, done.output
     folder = tmp_path / "gp-rbf"
-    for ending in (".json", "-samples.png", "-consistency.png"):
-        assert (folder / f"np-seed-0{ending}").stat().st_size > 500
+    for name in ("np-seed-0.json", "np-seed-0-samples.png", "validation-curves.png"):
+        assert (folder / name).stat().st_size > 500
+    assert (folder / "consistency.png").stat().st_size > 500
     assert "joint log-likelihood" in done.output
     table = (tmp_path / "table.md").read_text()
     assert table in done.output
     assert "| gp-rbf   | np " in table
-    assert "standard deviation over 40 orders 0.000" in table
-    again = runner.invoke(cli, [*words, "--resume"])
-    assert again.exit_code == 0
+    assert "standard deviation over 40 orders of the targets 0.000" in table
+    again = runner.invoke(cli, [*words, "--resume", "--repeats", "2"])
+    assert again.exit_code == 0, again.output
     assert "np-seed-0.json is there already" in again.output
+    assert (folder / "np-seed-1.json").exists()
     shown = runner.invoke(cli, ["experiment", "--table", "--output", str(tmp_path)])
-    assert shown.output.strip() == table.strip()
+    assert shown.output.strip() == (tmp_path / "table.md").read_text().strip()
+    assert "| 2 |" in shown.output.replace(" " * 3, "")
+
+
+def test_the_ablation_trains_its_four_networks(monkeypatch, tmp_path):
+    seen = []
+    monkeypatch.setattr(
+        "taylorformer.experiment_command._run", lambda plan, *args: seen.append(plan.label)
+    )
+    words = ["experiment", "gp-rbf", "--ablation", "--validation-sequences", "1"]
+    words += ["--test-sequences", "1", "--output", str(tmp_path)]
+    done = click.testing.CliRunner().invoke(cli, words)
+    assert seen == [f"{name}-seed-0" for name in ABLATION]
+    assert done.exit_code == 2  # no record was written, so that there is no table
 
 
 @pytest.mark.parametrize(
@@ -367,32 +524,39 @@ def test_the_command(tiny, tmp_path):
         (["experiment", "gp-cubic"], "`task` must be one of"),
         (["experiment", "gp-rbf", "--architecture", "x"], "`architecture` must be one of"),
         (["experiment", "gp-rbf", "--resume", "--overwrite"], "exclude each other"),
-        (["experiment", "gp-rbf", "--output", "OUT"], "np-seed-0.json is there; --resume leaves"),
+        (["experiment", "gp-rbf", "--ablation", "--architecture", "np"], "exclude each other"),
+        (["experiment", "gp-rbf", "--iterations", "501"], "must be a multiple"),
         (
-            ["experiment", "gp-rbf", "--output", "OUT", "--resume"],
-            "was made with other settings",
+            ["experiment", "gp-rbf", "--architecture", "np", "--target-permutations", "5"],
+            "must be 0 for np",
         ),
-        (["experiment", "gp-rbf", "--output", "OUT", "--seed", "1"], "training.npz was stopped"),
-        (["experiment", "--table", "--output", "EMPTY"], "no record of an experiment"),
+        (["experiment", "--table", "--output", "nowhere"], "no record of an experiment"),
     ],
 )
-def test_bad_commands(capsys, tmp_path, words, message):
-    folder = tmp_path / "out" / "gp-rbf"
-    (folder / "np-seed-1").mkdir(parents=True)
-    (folder / "np-seed-0.json").write_text("{}")
-    (folder / "np-seed-1" / "training.npz").write_bytes(b"")
-    places = {"OUT": str(tmp_path / "out"), "EMPTY": str(tmp_path)}
-    words = [places.get(word, word) for word in words]
-    if "OUT" not in words and "--output" in words and str(tmp_path / "out") in words:
-        words += ["--architecture", "np"]
-    if "EMPTY" in words or str(tmp_path) in words:
-        (folder / "np-seed-0.json").unlink()
+def test_bad_commands(capsys, tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    _is_refused(capsys, words, message)
+
+
+def _is_refused(capsys, words, message):
     with pytest.raises(SystemExit) as stop:
         main(words)
     assert stop.value.code == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_nothing_is_replaced_unasked(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["experiment", "gp-rbf", "--architecture", "np", "--output", "out"]
+    folder = tmp_path / "out" / "gp-rbf"
+    (folder / "np-seed-0").mkdir(parents=True)
+    (folder / "np-seed-0" / "training.npz").write_bytes(b"")
+    _is_refused(capsys, words, "training.npz is there; --resume goes on with it")
+    (folder / "np-seed-0.json").write_text("[]")
+    _is_refused(capsys, words, "np-seed-0.json is there; --resume leaves it")
+    _is_refused(capsys, [*words, "--resume"], "must be the JSON file of a run")
 
 
 def test_the_list(capsys):
@@ -405,13 +569,10 @@ def test_the_list(capsys):
 
 
 def test_presets_name_models_that_exist():
-    for preset in NETWORKS.values():
-        assert isinstance(preset, NetworkPreset)
-        assert preset.model in experiment_module._MODELS
-    assert experiment_module._MODELS["Taylorformer"] is Taylorformer
+    assert {preset.model for preset in NETWORKS.values()} == set(MODELS)
 
 
-@pytest.mark.skipif(not RESULTS.exists(), reason="this checkout has no recorded runs")
+@pytest.mark.skipif(not list(RESULTS.rglob("*.json")), reason="no recorded runs in this checkout")
 def test_no_recorded_run_is_above_the_ceiling():
     """A model above the ceiling has seen what it predicts."""
     checked = 0

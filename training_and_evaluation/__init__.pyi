@@ -1,5 +1,17 @@
 from .backtest import Backtest
+from .consistency import Consistency, measure_consistency
 from .demo import DemoSettings, run_demo
+from .experiment import ExperimentRun, run_experiment
+from .experiment_plots import (
+    plot_completions,
+    plot_consistency,
+    plot_samples,
+    plot_validation_curves,
+)
+from .experiment_presets import ExperimentTask, NetworkPreset
+from .experiment_record import read_records
+from .experiment_scores import score_tasks
+from .experiment_settings import ExperimentSettings
 from .forecast import Forecast
 from .forecaster import Forecaster
 from .metrics import (
@@ -19,10 +31,15 @@ from .training_step import TrainingStep
 
 __all__ = [
     "Backtest",
+    "Consistency",
     "DemoSettings",
+    "ExperimentRun",
+    "ExperimentSettings",
+    "ExperimentTask",
     "Forecast",
     "ForecastPreset",
     "Forecaster",
+    "NetworkPreset",
     "TrainingStep",
     "average_reliability",
     "free_running_energy_score",
@@ -31,11 +48,19 @@ __all__ = [
     "gaussian_nll",
     "last_difference",
     "last_value",
+    "measure_consistency",
     "plot_by_step",
+    "plot_completions",
+    "plot_consistency",
     "plot_forecast",
     "plot_reliability",
+    "plot_samples",
+    "plot_validation_curves",
     "point_forecast_scores",
+    "read_records",
     "run_demo",
+    "run_experiment",
+    "score_tasks",
     "seasonal",
     "teacher_forced_mse",
     "teacher_forced_nll",

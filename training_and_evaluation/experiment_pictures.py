@@ -2,9 +2,18 @@
 
 import os
 from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
 
 from taylorformer.data_wrangler.image_completion_tasks import whole_image_tasks
-from taylorformer.training_and_evaluation.experiment import ExperimentRun
+from taylorformer.training_and_evaluation.experiment import (
+    MODEL_FILE,
+    SCORES_FILE,
+    ExperimentRun,
+)
+from taylorformer.training_and_evaluation.experiment_data import TaskData
 from taylorformer.training_and_evaluation.experiment_plots import (
     plot_completions,
     plot_consistency,
@@ -12,53 +21,82 @@ from taylorformer.training_and_evaluation.experiment_plots import (
     plot_validation_curves,
 )
 from taylorformer.training_and_evaluation.experiment_presets import find_task
-from taylorformer.training_and_evaluation.experiment_table import read_records
+from taylorformer.training_and_evaluation.experiment_record import network_name, read_records
+from taylorformer.training_and_evaluation.experiment_settings import ExperimentSettings
+
+_IMAGES = 6
 
 
-def write_pictures(run: ExperimentRun, stem: str | os.PathLike[str]) -> list[Path]:
-    """Draws samples, or completed images, and the consistency where it was measured.
+def write_pictures(run: ExperimentRun, path: str | os.PathLike[str]) -> list[Path]:
+    """Draws samples, or completed images, of one run.
 
     Args:
         run: what `run_experiment` gave.
-        stem: the path of the record without its ending.
+        path: of its record.
 
     Returns:
         The files.
     """
-    stem = Path(stem)
+    path = Path(path)
     settings = run.record["settings"]
-    task, label = find_task(settings["task"]), stem.name
+    task = find_task(settings["task"])
     figures = {}
     if task.kind == "gaussian_process":
         tasks = next(iter(run.data.test.values()))
-        figures["samples"] = plot_samples(
-            {settings["architecture"]: run.model}, tasks, title=f"{task.name}: joint samples"
-        )
+        names = {network_name(run.record): run.model}
+        figures["samples"] = plot_samples(names, tasks, title=f"{task.name}: joint samples")
     else:
         for name, images in run.data.images.items():
             height, width, _ = images.image_shape
             tasks = whole_image_tasks(
-                images.take(min(len(images), 6)), num_context=max(1, height * width // 4)
+                images.take(min(len(images), _IMAGES)), num_context=max(1, height * width // 4)
             )
             figures["images" if name == "test" else f"images-{name}"] = plot_completions(
-                run.model, tasks, num_images=len(tasks), title=f"{task.name} {name}, {label}"
+                run.model, tasks, num_images=_IMAGES, title=f"{task.name}, {path.stem}"
             )
-    if run.consistency is not None:
-        figures["consistency"] = plot_consistency(
-            {label: run.consistency.deviations}, title=f"{task.name}: orders of the targets"
-        )
-    written = []
-    for name, figure in figures.items():
-        path = stem.with_name(f"{stem.name}-{name}.png")
-        figure.savefig(path)
-        written.append(path)
+    return [
+        _write(figure, path.with_name(f"{path.stem}-{name}.png"))
+        for name, figure in figures.items()
+    ]
+
+
+def write_comparison(output: str | os.PathLike[str], task: str, data: TaskData) -> list[Path]:
+    """Draws all runs of one task together: validation curves, consistency, samples in 1D.
+
+    Args:
+        output: the folder of all tasks.
+        task: its name.
+        data: the sequences of the task.
+
+    Returns:
+        The files.
+    """
+    folder = Path(output) / task
+    records = read_records(folder)
+    curves = plot_validation_curves(records, f"{task}: validation")
+    written = [_write(curves, folder / "validation-curves.png")]
+    deviations: dict[str, np.ndarray] = {}
+    models: dict[str, Any] = {}
+    for record in records:
+        own = ExperimentSettings(**record["settings"]).record_path(output).with_suffix("")
+        name = network_name(record)
+        if "consistency" in record and (own / SCORES_FILE).exists():
+            with np.load(own / SCORES_FILE) as arrays:
+                found = np.std(arrays["consistency"], axis=0)
+            deviations[f"{name}, seed {record['settings']['seed']}"] = found
+        if name not in models and (own / MODEL_FILE).exists():
+            models[name] = own / MODEL_FILE
+    if deviations:
+        figure = plot_consistency(deviations, f"{task}: orders of the targets")
+        written.append(_write(figure, folder / "consistency.png"))
+    if find_task(task).kind == "gaussian_process" and len(models) > 1:
+        loaded = {name: keras.models.load_model(path) for name, path in models.items()}
+        tasks = next(iter(data.test.values()))
+        figure = plot_samples(loaded, tasks, title=f"{task}: joint samples")
+        written.append(_write(figure, folder / "samples.png"))
     return written
 
 
-def write_curves(folder: str | os.PathLike[str]) -> Path:
-    """Draws the validation curves of all records in the folder of one task."""
-    path = Path(folder) / "validation-curves.png"
-    records = read_records(folder)
-    title = f"{Path(folder).name}: validation"
-    plot_validation_curves(records, title).savefig(path)
+def _write(figure: Any, path: Path) -> Path:
+    figure.savefig(path)
     return path

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from taylorformer.data_wrangler.image_completion_tasks import picture
 from taylorformer.data_wrangler.task_set import TaskSet
 from taylorformer.model.probabilistic_model import ProbabilisticModel
+from taylorformer.training_and_evaluation.experiment_record import network_name
 from taylorformer.training_and_evaluation.plot_style import (
     BAND_90,
     CONTEXT,
@@ -16,6 +17,7 @@ from taylorformer.training_and_evaluation.plot_style import (
     MODEL,
     TEXT,
     TRUTH,
+    frame_axes,
     new_figure,
     style_axes,
 )
@@ -28,29 +30,38 @@ def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = ""
         records: of `run_experiment`. Each network has one colour; its runs are lines of it.
         title: of the picture.
     """
-    figure = new_figure(9.0, 5.0)
+    figure = new_figure(9.0, 5.4)
     axes = figure.add_subplot()
     names = list(dict.fromkeys(_label(record) for record in records))
-    lowest, highest = [], []
+    found: list[float] = []
+    drawn = set()
     for record in records:
         name = _label(record)
-        steps = [row["step"] for row in record["curve"]]
-        nll = [row["validation_nll"] for row in record["curve"]]
-        color = LINES[names.index(name) % len(LINES)]
-        known = name in axes.get_legend_handles_labels()[1]
-        axes.plot(steps, nll, color=color, linewidth=1.4, label=None if known else name)
-        lowest.append(min(nll))
-        highest.append(np.quantile(nll, 0.9))
-    # The first steps of one run must not flatten the rest.
-    margin = 0.1 * (max(highest) - min(lowest)) or 0.1
-    axes.set_ylim(min(lowest) - margin, max(highest) + margin)
-    style_axes(axes, title, "validation nll per target, nats", "training step")
+        curve = [row for row in record["curve"] if row["validation_nll"] is not None]
+        nll = [row["validation_nll"] for row in curve]
+        axes.plot(
+            [row["step"] for row in curve],
+            nll,
+            color=LINES[names.index(name) % len(LINES)],
+            linewidth=1.6,
+            marker="o" if len(nll) <= 30 else None,
+            markersize=3.0,
+            label=None if name in drawn else name,
+        )
+        drawn.add(name)
+        found += nll
+    if found:
+        # The first steps of one run must not flatten the rest.
+        low, high = min(found), float(np.quantile(found, 0.95))
+        margin = 0.06 * (high - low) or 0.1
+        axes.set_ylim(low - margin, high + margin)
+    style_axes(axes, title, "validation nll, nats per target", "training step", legend_columns=2)
     return figure
 
 
 def _label(record: Mapping[str, Any]) -> str:
-    settings = record["settings"]
-    return f"{settings['architecture']} ({record['parameters']:,} parameters)"
+    score = record["score"].replace("_", "-")
+    return f"{network_name(record)}: {score}, {record['parameters']:,} parameters"
 
 
 def plot_consistency(deviations: Mapping[str, np.ndarray], title: str = "") -> Figure:
@@ -67,9 +78,10 @@ def plot_consistency(deviations: Mapping[str, np.ndarray], title: str = "") -> F
     for axes, (name, values) in zip(panels.flat, deviations.items(), strict=True):
         axes.hist(np.clip(values, 0, top), bins=np.linspace(0, top, 41), color=MODEL)
         axes.axvline(float(np.mean(values)), color=TRUTH, linewidth=1.2)
-        axes.set_title(f"{name}: mean {np.mean(values):.3f}")
-        axes.set_xlabel("standard deviation over orders, nats per target")
-        axes.set_ylabel("sequences")
+        axes.set_title(f"{name}: mean {np.mean(values):.3f}", fontsize=10.5, color=TEXT)
+        axes.set_xlabel("standard deviation over orders, nats per target", color=TEXT)
+        axes.set_ylabel("sequences", color=TEXT)
+        frame_axes(axes)
     return figure
 
 
@@ -88,12 +100,13 @@ def plot_samples(
     Args:
         models: trained models by name.
         tasks: sequences with D_x = D_y = 1; the first ones are drawn.
-        num_sequences: how many.
+        num_sequences: how many; no more than there are.
         num_samples: behind the 90 % band; the first few are drawn as lines.
         num_places: places on an even grid to draw at, where the samples are one curve.
         seed: of the samples.
         title: of the picture.
     """
+    num_sequences = min(num_sequences, len(tasks))
     rows = np.arange(num_sequences)
     inputs, y_target = tasks.batch(rows)
     low, high = float(tasks.x.min()), float(tasks.x.max())
@@ -105,30 +118,28 @@ def plot_samples(
     panels = figure.subplots(len(models), num_sequences, squeeze=False, sharex=True, sharey="col")
     for row, (name, model) in enumerate(models.items()):
         # Nearest first: steps into the unknown are short, as they were in training.
-        drawn = model.sample(wanted, num_samples, seed, order="nearest").numpy()[..., 0]
+        drawn = model.sample(wanted, num_samples, seed, rows, order="nearest").numpy()[..., 0]
         for column in rows:
             axes = panels[row, column]
             bounds = np.quantile(drawn[:, column], [0.05, 0.95], axis=0)
-            axes.fill_between(grid, *bounds, color=BAND_90, linewidth=0)
-            axes.plot(grid, drawn[:4, column].T, color=MODEL, linewidth=0.8)
-            seen = inputs["context_mask"][column]
-            scored = inputs["target_mask"][column]
-            axes.plot(
-                inputs["x_target"][column, scored, 0],
-                y_target[column, scored, 0],
-                ".",
-                color=TRUTH,
-                markersize=3,
-            )
-            axes.plot(
-                inputs["x_context"][column, seen, 0],
-                inputs["y_context"][column, seen, 0],
-                "o",
-                color=CONTEXT,
-                markersize=4,
-            )
+            axes.fill_between(grid, *bounds, color=BAND_90, linewidth=0, label="90 % interval")
+            for number, path in enumerate(drawn[:4, column]):
+                label = "samples" if number == 0 else None
+                axes.plot(grid, path, color=MODEL, linewidth=0.8, label=label)
+            for part, color, size, label in (
+                ("context", CONTEXT, 3.5, "context"),
+                ("target", TRUTH, 2.0, "truth"),
+            ):
+                mask = inputs[f"{part}_mask"][column]
+                y = y_target if part == "target" else inputs["y_context"]
+                x = inputs[f"x_{part}"]
+                axes.plot(x[column, mask, 0], y[column, mask, 0], "o", color=color, markersize=size)
+                axes.lines[-1].set_label(label)
+            frame_axes(axes)
             if column == 0:
-                axes.set_ylabel(name)
+                axes.set_ylabel(name, color=TEXT)
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return figure
 
 
@@ -146,14 +157,16 @@ def plot_completions(
     Args:
         model: a trained model.
         tasks: what `whole_image_tasks` gives, so that every other pixel is a target.
-        num_images: how many, the first ones.
+        num_images: how many, the first ones; no more than there are.
         num_samples: behind mean and standard deviation.
         seed: of the samples.
         title: of the picture.
     """
     shape = tasks.about["image_shape"]
-    inputs, y_target = tasks.batch(np.arange(num_images))
-    drawn = model.sample(inputs, num_samples, seed, order="nearest").numpy()
+    num_images = min(num_images, len(tasks))
+    rows = np.arange(num_images)
+    inputs, y_target = tasks.batch(rows)
+    drawn = model.sample(inputs, num_samples, seed, rows, order="nearest").numpy()
     context = inputs["x_context"], inputs["y_context"], inputs["context_mask"]
     mask = inputs["target_mask"]
     seen = picture(context[0], context[1], shape, mask=context[2])
@@ -174,7 +187,7 @@ def plot_completions(
     figure.suptitle(title, color=TEXT)
     panels = figure.subplots(len(panels_of), num_images, squeeze=False)
     for row, (name, images) in enumerate(panels_of.items()):
-        for column in range(num_images):
+        for column in rows:
             axes = panels[row, column]
             image = np.clip(images[column], 0, 1)
             image = image[..., 0] if image.shape[-1] == 1 else image

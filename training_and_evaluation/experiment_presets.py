@@ -26,14 +26,16 @@ class ExperimentTask:
         batch_size: B in training.
         learning_rate: of Adam.
         iterations: training steps.
-        repeats: trainings from different seeds.
-        target_permutations: random orders of the targets for each sequence in training; models that
-            do not read earlier targets have none.
+        repeats: trainings from different seeds, in the paper.
+        target_permutations: random orders of the targets for each sequence in training, of networks
+            that read earlier targets.
         num_context: least and largest N_C, None where the source decides.
         num_target: least and largest N_T, None where it follows from N_C or the source decides.
         test_sets: names of the test sets, with the classes of images they hold.
-        validation_sequences: held-out sequences that choose the weights to keep.
-        test_sequences: held-out sequences that are scored, in each test set.
+        validation_sequences: held-out sequences that choose the weights to keep; of images at most
+            one each.
+        test_sequences: held-out sequences that are scored, in each test set; of images at most one
+            each.
         paper: the log-likelihood per target that the paper's table gives, mean and standard
             deviation of five repeats, by test set and architecture.
     """
@@ -65,6 +67,7 @@ class NetworkPreset:
         model: the name of its class in `taylorformer`.
         settings: arguments of that class.
         by_task: arguments that replace them, by the kind or by the name of a task.
+        autoregressive: the network reads earlier targets.
         note: what it is, for lists.
     """
 
@@ -72,6 +75,7 @@ class NetworkPreset:
     model: str
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     by_task: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    autoregressive: bool = True
     note: str = ""
 
     def for_task(self, task: ExperimentTask) -> dict[str, Any]:
@@ -133,7 +137,7 @@ _ALL_TASKS = (
         "periodic", _by_architecture((0.31, 0.02), (0.13, 0.04), (-0.85, 0.05), (-1.56, 0.00))
     ),
     # scikit-learn's, 8 x 8: not in the paper, and there without any file.
-    _images("digits", 1, 20_000, test_sequences=360),
+    _images("digits", 1, 20_000),
     _images(
         "emnist",
         1,
@@ -166,7 +170,11 @@ def _for_emnist(**settings: Any) -> Mapping[str, Mapping[str, Any]]:
 
 def _ablation(name: str, note: str, **settings: Any) -> NetworkPreset:
     return NetworkPreset(
-        f"ablation-{name}", "Taylorformer", {"dropout": 0.0, **settings}, note=f"ablation: {note}"
+        f"ablation-{name}",
+        "Taylorformer",
+        {"dropout": 0.0, **settings},
+        _for_emnist(scale="bounded", min_scale=0.01),
+        note=f"ablation: {note}",
     )
 
 
@@ -199,6 +207,7 @@ _ALL_NETWORKS = (
                 "key_layers": 3,
             },
         },
+        autoregressive=False,
         note="the attentive neural process of Kim et al. (2019)",
     ),
     NetworkPreset(
@@ -212,6 +221,7 @@ _ALL_NETWORKS = (
                 "decoder_layers": 5,
             },
         },
+        autoregressive=False,
         note="the neural process of Garnelo et al. (2018)",
     ),
     # Sizes are chosen so that on one input and one output dimension all four have the same number

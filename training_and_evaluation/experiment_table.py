@@ -1,118 +1,95 @@
-"""Tables of experiments, made from their JSON files."""
+"""Tables of experiments, made from their records."""
 
 import json
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from taylorformer.training_and_evaluation.experiment_presets import NETWORKS, TASKS
+from taylorformer.training_and_evaluation.experiment_presets import TASKS
+from taylorformer.training_and_evaluation.experiment_record import log_likelihood, network_name
 
-_RECORD_FORMAT = 1
 _COLUMNS = {
     "test set": "l",
     "network": "l",
     "score": "l",
     "log-likelihood": "r",
-    "runs": "r",
-    "iterations": "r",
-    "parameters": "r",
-    "training": "r",
+    "marginal": "r",
+    "exact": "r",
     "ceiling": "r",
     "below it": "r",
     "paper": "r",
-    "paper's iterations": "r",
+    "runs": "r",
+    "sequences": "r",
+    "iterations": "r",
+    "paper's": "r",
+    "learning rate": "r",
+    "parameters": "r",
+    "training": "r",
 }
-
-
-def read_records(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Reads all records of experiments in a folder and the folders in it.
-
-    Returns:
-        The records, by task, network and seed.
-
-    Raises:
-        FileNotFoundError: there is none.
-        ValueError: a file that is no record, or one of another format.
-    """
-    found = []
-    for path in sorted(Path(folder).rglob("*.json")):
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            wrong = record["format"] != _RECORD_FORMAT
-            settings, _ = record["settings"], record["scores"]
-            key = [
-                list(TASKS).index(settings["task"]),
-                list(NETWORKS).index(settings["architecture"]),
-                settings["seed"],
-            ]
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"`folder` must hold records of experiments only. Received: {path} ({error!r})"
-            ) from error
-        if wrong:
-            raise ValueError(
-                f"records must have the format {_RECORD_FORMAT}. Received: {path} of the format "
-                f"{record['format']}"
-            )
-        found.append((key, str(path), record))
-    if not found:
-        raise FileNotFoundError(f"no record of an experiment is in {folder}")
-    return [record for _, _, record in sorted(found, key=lambda entry: entry[:2])]
-
-
-def log_likelihood(record: Mapping[str, Any], test_set: str) -> float:
-    """Gives the average log-likelihood per target, teacher-forced or joint, as `score` says."""
-    return float(record["scores"][test_set][f"{record['score']}_log_likelihood"]["mean"])
+LEGEND = (
+    "In nats per target, higher is better. +- is the standard deviation over runs, with one run "
+    "the standard error over test sequences. `teacher-forced` and `joint` are the exact and the "
+    "importance-weighted joint log-likelihood; `marginal` is the average log density of each "
+    "target alone, which is what the code behind the paper's figures of NP and ANP scores. `exact` "
+    "is the true law, and `ceiling` the most that scales of at least the floor in brackets allow; "
+    "`below it` is the paired difference. `paper` is the paper's figure, after `paper's` "
+    "iterations."
+)
 
 
 def table_rows(records: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Makes one row of each test set, network and way to train, over the runs of all seeds.
 
-    Runs that differ in more than their seed are never put together. With several runs the
-    log-likelihood is followed by its standard deviation over them, with one by the standard error
-    over the sequences.
+    Runs that differ in more than their seed are never put together. What the columns are is said
+    in `LEGEND`.
     """
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
         settings = {name: v for name, v in record["settings"].items() if name != "seed"}
         groups.setdefault(json.dumps(settings, sort_keys=True), []).append(record)
-    rows = []
-    for runs in groups.values():
-        first = runs[0]
-        settings = first["settings"]
-        task = TASKS[settings["task"]]
-        name = settings["architecture"]
-        if settings["target_permutations"] != task.target_permutations:
-            name += f", {settings['target_permutations']} permutations"
-        for test_set, scores in first["scores"].items():
-            values = [log_likelihood(run, test_set) for run in runs]
-            own = scores[f"{first['score']}_log_likelihood"]
-            spread = np.std(values, ddof=1) if len(values) > 1 else own["standard_error"]
-            seconds = np.mean([run["seconds"]["training"] for run in runs])
-            row = {
-                "test set": task.name if test_set == "test" else f"{task.name} {test_set}",
-                "network": name,
-                "score": first["score"].replace("_", "-"),
-                "log-likelihood": f"{np.mean(values):.3f} ± {spread:.3f}",
-                "runs": str(len(runs)),
-                "iterations": f"{first['iterations']:,}",
-                "parameters": f"{first['parameters']:,}",
-                "training": f"{seconds / 60:.0f} min",
-            }
-            if "ceiling" in scores:
-                below = [run["scores"][test_set]["below_ceiling"]["mean"] for run in runs]
-                error = scores["below_ceiling"]["standard_error"]
-                row["ceiling"] = f"{scores['ceiling']['mean']:.3f}"
-                row["below it"] = f"{np.mean(below):.3f} ± {error:.3f}"
-            if "paper_log_likelihood" in scores:
-                paper = scores["paper_log_likelihood"]
-                row["paper"] = f"{paper['mean']:.2f} ± {paper['standard_deviation']:.2f}"
-                row["paper's iterations"] = f"{task.iterations:,}"
-            rows.append(row)
-    return rows
+    return [_row(runs, test_set) for runs in groups.values() for test_set in runs[0]["scores"]]
+
+
+def _row(runs: Sequence[Mapping[str, Any]], test_set: str) -> dict[str, str]:
+    first = runs[0]
+    settings, scores = first["settings"], first["scores"][test_set]
+    task = TASKS[settings["task"]]
+    row = {
+        "test set": task.name if test_set == "test" else f"{task.name} {test_set}",
+        "network": network_name(first),
+        "score": first["score"].replace("_", "-"),
+        "log-likelihood": _over([log_likelihood(run, test_set) for run in runs]),
+        "runs": str(len(runs)),
+        "sequences": f"{scores['sequences']:,}",
+        "iterations": f"{first['iterations']:,}",
+        "learning rate": f"{settings['learning_rate']:g}, {settings['schedule']}",
+        "parameters": f"{first['parameters']:,}",
+        "training": f"{np.mean([run['seconds']['training'] for run in runs]) / 60:.0f} min",
+    }
+
+    def of_all(name: str) -> list[Mapping[str, Any]]:
+        return [run["scores"][test_set][name] for run in runs]
+
+    if "marginal_log_likelihood" in scores:
+        row["marginal"] = _over(of_all("marginal_log_likelihood"), spread=False)
+    if "ceiling" in scores:
+        row["exact"] = _over(of_all("exact_log_likelihood")[:1], spread=False)
+        row["ceiling"] = f"{scores['ceiling']['mean']:.3f} ({scores['ceiling']['min_scale']:g})"
+        row["below it"] = _over(of_all("below_ceiling"))
+    if "paper_log_likelihood" in scores:
+        paper = scores["paper_log_likelihood"]
+        row["paper"] = f"{paper['mean']:.2f} +- {paper['standard_deviation']:.2f}"
+        row["paper's"] = f"{task.iterations:,}"
+    return row
+
+
+def _over(scores: Sequence[Mapping[str, Any]], spread: bool = True) -> str:
+    """Writes the mean over runs and its spread; with one run, the error over sequences."""
+    means = [np.nan if score["mean"] is None else score["mean"] for score in scores]
+    error = np.std(means, ddof=1) if len(means) > 1 else scores[0]["standard_error"]
+    text = f"{np.mean(means):.3f}"
+    return f"{text} +- {error:.3f}" if spread and error is not None else text
 
 
 def markdown_table(rows: Sequence[Mapping[str, str]]) -> str:
@@ -141,9 +118,8 @@ def consistency_rows(records: Sequence[Mapping[str, Any]]) -> list[str]:
         found, settings = record["consistency"], record["settings"]
         low, high = found["interval_95"]
         lines.append(
-            f"- {settings['task']}, {settings['architecture']}, seed {settings['seed']}, "
-            f"{settings['target_permutations']} permutations in training: standard deviation over "
-            f"{found['orders']} orders {found['mean']:.3f}, 95 % of {found['sequences']} sequences "
-            f"in [{low:.3f}, {high:.3f}]"
+            f"- {settings['task']}, {network_name(record)}, seed {settings['seed']}: standard "
+            f"deviation over {found['orders']} orders of the targets {found['mean']:.3f}, 95 % of "
+            f"{found['sequences']} sequences in [{low:.3f}, {high:.3f}]"
         )
     return lines

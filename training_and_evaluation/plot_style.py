@@ -23,12 +23,8 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
 
 
-def style_axes(axes: Axes, title: str, y_label: str, x_label: str) -> None:
-    """Titles and labels axes, and draws them as all pictures have them."""
-    axes.set_title(title, loc="left", fontsize=12.5, color=TEXT, pad=26)
-    axes.set_ylabel(y_label, color=TEXT)
-    axes.set_xlabel(x_label, color=TEXT)
-    axes.margins(x=0.01)
+def frame_axes(axes: Axes) -> None:
+    """Draws spines, grid and ticks as all pictures have them."""
     axes.grid(color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
@@ -36,12 +32,34 @@ def style_axes(axes: Axes, title: str, y_label: str, x_label: str) -> None:
     for side in ("left", "bottom"):
         axes.spines[side].set_color("#a9adb5")
     axes.tick_params(colors=TEXT, labelsize=9.5)
+
+
+def style_axes(
+    axes: Axes, title: str, y_label: str, x_label: str, legend_columns: int | None = None
+) -> None:
+    """Titles and labels axes, draws them as all pictures have them, and adds a legend above.
+
+    Args:
+        axes: what is drawn already, with its labels.
+        title: of the picture.
+        y_label: of the vertical axis.
+        x_label: of the horizontal axis.
+        legend_columns: None: one for each label.
+    """
+    num_labels = len(axes.get_legend_handles_labels()[1])
+    columns = num_labels if legend_columns is None else min(legend_columns, num_labels)
+    legend_rows = -(-num_labels // columns) if columns else 1
+    axes.set_title(title, loc="left", fontsize=12.5, color=TEXT, pad=8 + 18 * legend_rows)
+    axes.set_ylabel(y_label, color=TEXT)
+    axes.set_xlabel(x_label, color=TEXT)
+    axes.margins(x=0.01)
+    frame_axes(axes)
     axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(7))
     axes.ticklabel_format(axis="y", useOffset=False)
     axes.legend(
         loc="lower left",
         bbox_to_anchor=(-0.01, 1.0),
-        ncols=len(axes.get_legend_handles_labels()[1]),
+        ncols=columns,
         frameon=False,
         fontsize=9.5,
         labelcolor=TEXT,

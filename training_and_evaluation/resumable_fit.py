@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from taylorformer.data_wrangler.versions import versions
+from taylorformer.data_wrangler.whole_file import replaced_whole
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 
 _FORMAT = 1
@@ -29,7 +30,7 @@ class TrainingProgress:
     Attributes:
         epoch: how many epochs are done.
         history: one dictionary an epoch: `step`, `teacher_forced_nll`, `teacher_forced_mse`, and
-            with validation windows the two once more as `validation_...`; all in scaled units.
+            with validation data the two once more as `validation_...`; all in units of the model.
         best_epoch: the epoch (from 1) of the best weights so far, 0 before the first.
         best_weights: the weights to be kept, None before the first epoch.
         seconds: what the epochs took, looks at the validation data and compilation included.
@@ -92,8 +93,8 @@ def resumable_fit(
         _load(path, model, fingerprint, progress)
         if progress.epoch > num_epochs:
             raise ValueError(
-                f"`num_epochs` must be at least the {progress.epoch} of {path}, to go on with it. "
-                f"Received: num_epochs={num_epochs}"
+                f"training must go on for at least the {progress.epoch * epoch_steps} steps of "
+                f"{path}. Received: {num_epochs * epoch_steps} steps"
             )
     keeper = _Keeper(progress, path, fingerprint, patience, epoch_steps)
     try:
@@ -192,18 +193,10 @@ def _save(
         "history": progress.history,
         "seconds": progress.seconds,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
     # A process that is killed here leaves the old checkpoint as it was.
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
-        with unfinished.open("wb") as file:
-            arrays[_META] = np.array(json.dumps(meta))
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with replaced_whole(path) as file:
+        arrays[_META] = np.array(json.dumps(meta))
+        np.savez(file, **arrays)
 
 
 def _load(
@@ -226,8 +219,8 @@ def _load(
         )
     if meta["fingerprint"] != fingerprint:
         raise ValueError(
-            "training can only go on with the data and settings it began with (and the same "
-            "max_steps, unless the learning rate is constant). "
+            "training can only go on with the data and settings it began with (and as many steps "
+            "in all, unless the learning rate is constant). "
             f"Received: others than those of {path}; choose another file, or start anew"
         )
     state = _state(model)

@@ -1,0 +1,17 @@
+"""Seeds that differ from replica to replica."""
+
+import keras
+import tensorflow as tf
+
+
+def next_seed(generator: keras.random.SeedGenerator) -> tf.Tensor:
+    """Draws a seed for stateless random numbers: two integers.
+
+    Under `tf.distribute` each replica gets one of its own, so that row b of one replica does not
+    share its noise with row b of another. With one replica it is what the generator gives.
+    """
+    seed = generator.next()
+    if tf.distribute.get_strategy().num_replicas_in_sync == 1:
+        return seed
+    replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+    return tf.random.experimental.stateless_fold_in(tf.cast(seed, tf.int32), replica)
