@@ -1,5 +1,7 @@
 """The quick sampler gives what the plain loop gives."""
 
+import inspect
+
 import conformance
 import keras
 import numpy as np
@@ -7,7 +9,14 @@ import pytest
 import tensorflow as tf
 
 from taylorformer.data_wrangler.representation_extractor import RepresentationExtractor
-from taylorformer.model.cached_sampler import CachedLoop, CachedSampler, can_be_cached
+from taylorformer.model import attention_block
+from taylorformer.model.attention import MultiHeadAttention
+from taylorformer.model.cached_sampler import (
+    ATTENTION_PARTS,
+    CachedLoop,
+    CachedSampler,
+    can_be_cached,
+)
 from taylorformer.model.released_weights import ReleasedRepresentationExtractor
 from taylorformer.model.sampler import ORDERS, PlainSampler
 from taylorformer.model.taylorformer import Taylorformer
@@ -134,7 +143,18 @@ def test_memory_has_a_bound():
     assert int(sampler.rows_at_once({name: tf.zeros([1, 10**6, 1]) for name in long})) == 1
 
 
-def test_parts_that_it_does_not_know_are_drawn_the_plain_way():
+def test_what_one_row_at_a_time_relies_on_is_all_that_attention_does():
+    """A new part of it must be listed too, or a class that overrides it is drawn wrongly."""
+    parts = {
+        name
+        for name, value in vars(MultiHeadAttention).items()
+        if inspect.isfunction(value) or isinstance(value, staticmethod)
+    }
+    # `_join_heads` is called in one place, by both ways of drawing.
+    assert parts - {"__init__", "build", "get_config", "_join_heads"} == set(ATTENTION_PARTS)
+
+
+def test_parts_that_it_does_not_know_are_drawn_the_plain_way(monkeypatch):
     class Shifted(RepresentationExtractor):
         def call(self, inputs, training=False):
             moved = {name: value + 1.0 for name, value in inputs.items() if name[0] == "x"}
@@ -158,19 +178,28 @@ def test_parts_that_it_does_not_know_are_drawn_the_plain_way():
         def finish_outputs(mean, scale, target_mask):
             return Taylorformer.finish_outputs(tf.nn.softplus(mean), scale, target_mask)
 
+    class Sharp(MultiHeadAttention):
+        def _queries(self, query):
+            return 5 * super()._queries(query)
+
     inputs, _ = conformance.points(num_context=3, num_target=2)
     settings = {**ONE_LAYER, "encoding_dim": 32}
+    with monkeypatch.context() as patch:
+        patch.setattr(attention_block, "MultiHeadAttention", Sharp)
+        sharp = Taylorformer(**settings)
     for model, quick in (
         (Taylorformer(**settings, representation_extractor=Shifted()), False),
         (Taylorformer(**settings, representation_extractor=Doubled()), True),
         (Own(**settings), False),
         (Taylorformer(**settings, representation_extractor=Cumulative()), False),
         (Positive(**settings), False),
+        (sharp, False),
         (Taylorformer(**settings), True),
     ):
         model(model.prepare(inputs))
         assert can_be_cached(model) is quick
         assert isinstance(model.make_sampler(), CachedSampler if quick else PlainSampler)
+    assert any(isinstance(layer, Sharp) for layer in sharp._flatten_layers())
     assert isinstance(Own(**settings).sample(inputs, 2, seed=0), tf.Tensor)
 
 

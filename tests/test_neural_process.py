@@ -1,6 +1,7 @@
 """NP and ANP: the latent path, its density, its loss and its samples."""
 
 import itertools
+from typing import NamedTuple
 
 import conformance
 import keras
@@ -14,7 +15,9 @@ from taylorformer.comparison_models import latent_model
 from taylorformer.comparison_models.attentive_neural_process import AttentiveNeuralProcess
 from taylorformer.comparison_models.neural_process import NeuralProcess
 from taylorformer.data_wrangler.batch import prepare_batch
+from taylorformer.model.attention import MultiHeadAttention
 from taylorformer.model.counter_noise import latent_noise, normal_noise
+from taylorformer.training_and_evaluation.experiment_presets import NETWORKS, TASKS
 
 CASES = {case.name: case for case in conformance.MODELS if case.name in ("np", "anp")}
 both_kinds = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -25,19 +28,24 @@ def _shapes(x_dims=1, y_dims=1):
     return {"x_context": x, "y_context": y, "x_target": x}
 
 
-# A model whose distributions are known: z = Normal(SLOPE times the mean of y, TAU), y = SHIFT + z +
-# Normal(0, SIGMA).
+# A model whose distributions are known: z = Normal(SLOPE m, tau(m)), m the mean of y, and y = SHIFT
+# + z + Normal(0, SIGMA). Both parameters of z depend on m, so that q(z given C) and q(z given C, T)
+# differ in both.
 
-SLOPE, TAU, SHIFT, SIGMA = 0.5, 0.1 + 0.9 * expit(0.3), 0.2, 0.1 + 0.9 * np.log1p(np.exp(-1.0))
+SLOPE, SPREAD, SHIFT, SIGMA = 0.5, 1.5, 0.2, 0.1 + 0.9 * np.log1p(np.exp(-1.0))
 
 
-def _gaussian(slope=SLOPE, **settings):
+def _tau(mean, spread=SPREAD):
+    return 0.1 + 0.9 * expit(0.3 + spread * mean)
+
+
+def _gaussian(slope=SLOPE, spread=SPREAD, **settings):
     layers = {"latent_layers": (1, 1), "deterministic_layers": 1, "decoder_layers": 2}
     model = NeuralProcess(width=2, latent_dim=1, **layers, **settings)
     model.build(_shapes())
     model.set_weights([np.zeros_like(weight) for weight in model.get_weights()])
     model.point_encoder.denses[0].kernel.assign([[0.0, 0.0], [1.0, 0.0]])
-    model.latent_encoder.denses[0].kernel.assign([[slope, 0.0], [0.0, 0.0]])
+    model.latent_encoder.denses[0].kernel.assign([[slope, spread], [0.0, 0.0]])
     model.latent_encoder.denses[0].bias.assign([0.0, 0.3])
     # relu(z) - relu(-z) = z.
     model.latent_dense.kernel.assign([[1.0, -1.0]])
@@ -53,37 +61,54 @@ def _masked_points():
     return inputs, y_target
 
 
+class _Known(NamedTuple):
+    """What is known of the model, `[B]` each."""
+
+    joint: np.ndarray
+    marginal: np.ndarray
+    mean_c: np.ndarray
+    mean_ct: np.ndarray
+    tau_c: np.ndarray
+    tau_ct: np.ndarray
+
+
 def _known(inputs, y_target):
-    """The joint and the marginal log density, and means of y, of the known model, in numpy."""
-    joint, marginal, prior, posterior = [], [], [], []
+    """Joint and marginal log density, and mean and scale of z given C and given C, T, in numpy."""
+    rows = []
     for b, y in enumerate(y_target[..., 0]):
         context = inputs["y_context"][b, inputs["context_mask"][b], 0]
         y = y[inputs["target_mask"][b]]
-        prior.append(SLOPE * context.mean() if len(context) else 0.0)
-        posterior.append(SLOPE * np.concatenate([context, y]).mean())
-        mean = SHIFT + prior[-1]
-        covariance = SIGMA**2 * np.eye(len(y)) + TAU**2
-        joint.append(multivariate_normal(np.full(len(y), mean), covariance).logpdf(y))
-        marginal.append(norm(mean, np.hypot(SIGMA, TAU)).logpdf(y).sum())
-    return (np.array(part) for part in (joint, marginal, prior, posterior))
+        of_context = context.mean() if len(context) else 0.0
+        of_all = np.concatenate([context, y]).mean()
+        tau_c, mean = _tau(of_context), SHIFT + SLOPE * of_context
+        covariance = SIGMA**2 * np.eye(len(y)) + tau_c**2
+        joint = multivariate_normal(np.full(len(y), mean), covariance).logpdf(y)
+        marginal = norm(mean, np.hypot(SIGMA, tau_c)).logpdf(y).sum()
+        rows.append([joint, marginal, SLOPE * of_context, SLOPE * of_all, tau_c, _tau(of_all)])
+    known = _Known(*np.array(rows).T)
+    # Taking one of two for the other must be seen.
+    assert np.min(np.abs(known.joint - known.marginal)) > 0.05
+    assert np.max(np.abs(known.mean_c - known.mean_ct)) > 0.2
+    assert np.max(np.abs(known.tau_c - known.tau_ct)) > 0.2
+    return known
 
 
 def test_densities_are_those_of_a_known_model():
     model = _gaussian()
     inputs, y_target = _masked_points()
-    joint, marginal, prior, posterior = _known(inputs, y_target)
-    assert np.min(np.abs(joint - marginal)) > 0.05
+    known = _known(inputs, y_target)
     q_context = model.latent_distribution(inputs)
     q_all = model.latent_distribution(inputs, y_target)
-    np.testing.assert_allclose(q_context.mean()[:, 0], prior, atol=1e-6)
-    np.testing.assert_allclose(q_all.mean()[:, 0], posterior, atol=1e-6)
-    np.testing.assert_allclose(q_all.stddev(), np.full((3, 1), TAU), rtol=1e-6)
+    np.testing.assert_allclose(q_context.mean()[:, 0], known.mean_c, atol=1e-6)
+    np.testing.assert_allclose(q_context.stddev()[:, 0], known.tau_c, rtol=1e-6)
+    np.testing.assert_allclose(q_all.mean()[:, 0], known.mean_ct, atol=1e-6)
+    np.testing.assert_allclose(q_all.stddev()[:, 0], known.tau_ct, rtol=1e-6)
     estimate, error = model.log_prob(inputs, y_target, 20_000, return_error=True)
     assert np.all(error < 0.02)
     # Four standard errors, and noise of the same seed for all three sequences.
-    assert np.all(np.abs(estimate - joint) < 4 * error)
+    assert np.all(np.abs(estimate - known.joint) < 4 * error)
     estimate = model.marginal_log_prob(inputs, y_target, 20_000)
-    np.testing.assert_allclose(estimate, marginal, atol=0.03)
+    np.testing.assert_allclose(estimate, known.marginal, atol=0.03)
 
 
 def test_the_error_is_the_spread_over_seeds_and_shrinks_with_more_latents():
@@ -104,7 +129,7 @@ def test_the_error_is_the_spread_over_seeds_and_shrinks_with_more_latents():
 
 
 def test_noise_of_the_density_is_a_function_of_seed_and_key():
-    model = _gaussian(seed=4)
+    model = _gaussian(spread=0.0, seed=4)
     inputs, y_target = conformance.points()
     same = {key: np.repeat(value[:1], 3, 0) for key, value in inputs.items()}
     twins = np.repeat(y_target[:1], 3, 0)
@@ -140,20 +165,21 @@ def test_log_prob_is_exact_where_z_says_nothing(case):
 def test_the_loss_is_that_of_the_papers(num_latents):
     model = _gaussian(num_latents=num_latents, seed=2)
     inputs, y_target = _masked_points()
-    _, _, prior, posterior = _known(inputs, y_target)
+    _, _, mean_c, mean_ct, tau_c, tau_ct = _known(inputs, y_target)
     batch = prepare_batch({**inputs, "y_target": y_target})
     weights = model._sequence_weights(batch["target_mask"], np.array([1.0, 2.0, 3.0]))
     state = model.latent_seeds.state.numpy()
     outputs, nll, loss = model._loss(batch, weights, training=True)
     model.latent_seeds.state.assign(state)
     noise = tf.random.stateless_normal([num_latents, 3, 1], model.latent_seeds.next())
-    z = posterior + TAU * noise.numpy()[..., 0]
-    log_ratio = norm(prior, TAU).logpdf(z) - norm(posterior, TAU).logpdf(z)
+    z = mean_ct + tau_ct * noise.numpy()[..., 0]
+    log_ratio = norm(mean_c, tau_c).logpdf(z) - norm(mean_ct, tau_ct).logpdf(z)
     y = np.concatenate([inputs["y_context"], y_target], axis=1)[..., 0]
     mask = np.concatenate([inputs["context_mask"], inputs["target_mask"]], axis=1)
     density = norm(SHIFT + z[..., np.newaxis], SIGMA).logpdf(y) * mask
     if num_latents == 1:
-        divergence = (posterior - prior) ** 2 / (2 * TAU**2)
+        divergence = (tau_ct**2 + (mean_ct - mean_c) ** 2) / (2 * tau_c**2) - 1 / 2
+        divergence += np.log(tau_c / tau_ct)
         bound = density[0].sum(axis=-1) - divergence
     else:
         bound = logsumexp(density.sum(axis=-1) + log_ratio, axis=0) - np.log(num_latents)
@@ -256,13 +282,66 @@ def test_samples_are_those_drawn_by_hand(eagerly, case, monkeypatch):
     np.testing.assert_allclose(model.log_prob(inputs, y_target), joint, rtol=1e-5)
 
 
+def test_an_empty_batch_has_no_samples():
+    model = CASES["np"].make()
+    inputs, _ = CASES["np"].data(num_context=3, num_target=4)
+    empty = {name: value[:0] for name, value in inputs.items()}
+    model(inputs)
+    assert model.sample(empty, 5, seed=2).shape == (5, 0, 4, 1)
+    assert model.log_prob(empty, np.zeros([0, 4, 1], "float32")).shape == (0,)
+
+
+def test_keys_in_a_graph_of_any_batch_size():
+    model = CASES["np"].make()
+    inputs, y_target = CASES["np"].data(num_context=3, num_target=4)
+    keys = np.array([5, -2, 2**40])
+    free = {name: tf.TensorSpec([None, *value.shape[1:]]) for name, value in inputs.items()}
+    y_free = tf.TensorSpec([None, 4, 1])
+    sampled, scored = (
+        model.sample(inputs, 2, seed=3, sequence_keys=keys).numpy(),
+        model.log_prob(inputs, y_target, sequence_keys=keys).numpy(),
+    )
+    # Without keys something else would come out.
+    assert np.all(sampled[:, 0] != model.sample(inputs, 2, seed=3)[:, 0])
+    assert np.all(scored != model.log_prob(inputs, y_target))
+
+    @tf.function(input_signature=[free, y_free, tf.TensorSpec([None], tf.int64)], autograph=False)
+    def both(inputs, y_target, keys):
+        samples = model.sample(inputs, 2, seed=3, sequence_keys=keys)
+        return samples, model.log_prob(inputs, y_target, sequence_keys=keys)
+
+    for rows in (slice(0, 3), slice(1, 2)):
+        own = {name: tf.constant(value[rows]) for name, value in inputs.items()}
+        samples, scores = both(own, tf.constant(y_target[rows]), tf.constant(keys[rows]))
+        np.testing.assert_allclose(samples, sampled[:, rows], atol=1e-5)
+        np.testing.assert_allclose(scores, scored[rows], rtol=1e-5)
+
+    def wrong(inputs):
+        return model.sample(inputs, 2, seed=3, sequence_keys=tf.zeros([2], tf.int64))
+
+    graph = tf.function(wrong, autograph=False)
+    message = r"`sequence_keys` must be integers of the shape \[B\] = \[3\].*Received.*\[2\]"
+    with pytest.raises(ValueError, match=message):
+        graph.get_concrete_function(
+            {name: tf.TensorSpec(value.shape) for name, value in inputs.items()}
+        )
+    # Where B is not known there is nothing to compare with, but axes and type are.
+    for keys, got in ((tf.zeros([2, 1], tf.int64), r"\[2, 1\]"), (tf.zeros([2]), "float32")):
+        graph = tf.function(
+            lambda inputs, keys=keys: model.sample(inputs, 2, seed=3, sequence_keys=keys),
+            autograph=False,
+        )
+        with pytest.raises(ValueError, match=rf"\[B\] = \[None\].*Received.*{got}"):
+            graph.get_concrete_function(free)
+
+
 def test_joint_samples_of_a_known_model(eagerly):
-    model = _gaussian(slope=0.0)
+    model = _gaussian(slope=0.0, spread=0.0)
     inputs, _ = conformance.points(num_target=2, batch_size=1)
     samples = model.sample(inputs, 20_000, seed=1).numpy()[:, 0, :, 0]
     # About five standard errors.
     np.testing.assert_allclose(samples.mean(axis=0), SHIFT, atol=0.03)
-    expected = SIGMA**2 * np.eye(2) + TAU**2
+    expected = SIGMA**2 * np.eye(2) + _tau(0.0) ** 2
     np.testing.assert_allclose(np.cov(samples.T), expected, atol=0.03)
 
 
@@ -353,60 +432,63 @@ def _dense(*widths):
 
 W = 128
 _ATTENTION = 4 * _dense(W, W)
-_1D = {}
-_EMNIST = {"latent_layers": (5, 2), "deterministic_layers": 5}
-_CELEBA = {"latent_layers": (6, 3), "deterministic_layers": 6, "decoder_layers": 5}
-_IMAGES = {"self_attention": True, "key_layers": 3}
+
+
+def _parts_of_np(x, y, before, after, deterministic, decoder):
+    return {
+        "point_encoder": _dense(x + y, *[W] * before),
+        "latent_encoder": _dense(*[W] * after, 2 * W),
+        "deterministic_encoder": _dense(x + y, *[W] * deterministic),
+        "decoder": _dense(x + W + W, *[W] * (decoder - 1), 2 * y),
+    }
+
+
+def _parts_of_anp(x, y, before, after, deterministic, decoder, keys, self_attention):
+    return {
+        **_parts_of_np(x, y, before, after, deterministic, decoder),
+        "key_encoder": _dense(x, *[W] * keys),
+        "cross_attention_layer": _ATTENTION,
+        "self_attention_layer": _ATTENTION if self_attention else 0,
+    }
+
+
+# Layer counts of the paper's appendix; the last figure is the sum, to be read in tables.
+_ARCHITECTURES = [
+    ("np", "gp-rbf", _parts_of_np(1, 1, 3, 2, 4, 4), 199_170),
+    ("np", "emnist", _parts_of_np(2, 1, 5, 2, 5, 4), 249_090),
+    ("np", "celeba", _parts_of_np(2, 3, 6, 3, 6, 5), 316_166),
+    ("anp", "gp-rbf", _parts_of_anp(1, 1, 3, 2, 4, 4, 2, False), 281_986),
+    ("anp", "emnist", _parts_of_anp(2, 1, 3, 3, 3, 4, 3, True), 365_058),
+    ("anp", "celeba", _parts_of_anp(2, 3, 4, 3, 4, 4, 3, True), 399_110),
+]
 
 
 @pytest.mark.parametrize(
-    "model, dims, expected",
-    [
-        (
-            NeuralProcess(),
-            (1, 1),
-            _dense(2, *[W] * 4, 2 * W)  # latent encoder, 3 before the mean and 2 after
-            + _dense(2, *[W] * 4)
-            + _dense(1 + W + W, W, W, W, 2),
-        ),
-        (
-            AttentiveNeuralProcess(),
-            (1, 1),
-            _dense(2, *[W] * 4, 2 * W)
-            + _dense(2, *[W] * 4)
-            + _dense(1, W, W)
-            + _ATTENTION
-            + _dense(1 + W + W, W, W, W, 2),
-        ),
-        (
-            NeuralProcess(latent_layers=(6, 3), deterministic_layers=6, decoder_layers=5),
-            (2, 3),
-            _dense(5, *[W] * 8, 2 * W) + _dense(5, *[W] * 6) + _dense(2 + W + W, W, W, W, W, 6),
-        ),
-        (
-            AttentiveNeuralProcess(
-                latent_layers=(3, 3),
-                deterministic_layers=3,
-                self_attention=True,
-                key_layers=3,
-            ),
-            (2, 1),
-            _dense(3, *[W] * 5, 2 * W)
-            + _dense(3, *[W] * 3)
-            + _dense(2, W, W, W)
-            + 2 * _ATTENTION
-            + _dense(2 + W + W, W, W, W, 2),
-        ),
-    ],
-    ids=["np_1d", "anp_1d", "np_celeba", "anp_emnist"],
+    "architecture, task, expected, total",
+    _ARCHITECTURES,
+    ids=[f"{architecture}-{task}" for architecture, task, *_ in _ARCHITECTURES],
 )
-def test_parameters_are_those_of_the_papers_architectures(model, dims, expected):
-    model.build(_shapes(*dims))
-    assert model.count_params() == sum(np.prod(w.shape) for w in model.weights)
-    trainable = sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)
-    assert trainable == expected
-    if dims == (1, 1):
-        assert trainable == {NeuralProcess: 199_170, AttentiveNeuralProcess: 281_986}[type(model)]
+def test_parameters_are_those_of_the_papers_architectures(architecture, task, expected, total):
+    preset, task = NETWORKS[architecture], TASKS[task]
+    kind = {"np": NeuralProcess, "anp": AttentiveNeuralProcess}[architecture]
+    assert preset.model == kind.__name__
+    model = kind(**preset.for_task(task))
+    model.build(_shapes(task.x_dims, task.y_dims))
+
+    def count(part):
+        return sum(int(np.prod(w.shape)) for w in part.trainable_weights) if part else 0
+
+    # By part: a layer that has moved from one to another does not change the sum.
+    parts = {name: count(getattr(model, name)) for name in expected}
+    # The first layer of the decoder is made of two.
+    parts["decoder"] += count(model.place_dense) + count(model.latent_dense)
+    assert parts == expected
+    assert count(model) == sum(expected.values()) == total
+    assert all(
+        layer.num_heads == 8 and layer.head_dim == W // 8
+        for layer in model._flatten_layers()
+        if isinstance(layer, MultiHeadAttention)
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import tensorflow_probability as tfp
 
 from taylorformer.data_wrangler.batch import prepare_batch
 from taylorformer.model.probabilistic_model import ProbabilisticModel
+from taylorformer.model.replica_seed import next_seed
 from taylorformer.model.shuffling import shuffle_targets
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.training_step import TrainingStep
@@ -468,3 +469,75 @@ def test_two_replicas_with_uneven_masks_equal_one(tmp_path):
     script = tmp_path / "two.py"
     script.write_text(_TWO_REPLICAS)
     subprocess.run([sys.executable, script, Path(__file__).parent], check=True, timeout=500)
+
+
+_PREDICT_WITH_TWO_REPLICAS = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+)
+import keras
+
+sys.path.insert(0, sys.argv[1])
+import conformance
+from taylorformer.model.replica_seed import next_seed
+
+cases = {case.name: case for case in conformance.MODELS}
+two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+def replicas(function):
+    return [value.numpy() for value in two.experimental_local_results(two.run(function))]
+
+
+# Of five sequences the last batch has one: nothing is left for the second replica.
+inputs, _ = conformance.points(batch_size=5)
+for name, settings in (("tnp", {"num_layers": 1}), ("np", {})):
+    alone = cases[name].make(**settings)
+    with two.scope():
+        shared = cases[name].make(**settings)
+    wanted, outputs = (
+        model.predict(inputs, batch_size=4, verbose=0) for model in (alone, shared)
+    )
+    assert wanted["mean"].shape == (5, 4, 1)
+    for key in ("mean", "stddev"):
+        size = max(1.0, np.abs(wanted[key]).max())
+        np.testing.assert_allclose(outputs[key], wanted[key], atol=1e-4 * size)
+
+drawn = []
+for _ in range(2):
+    with two.scope():
+        generator = keras.random.SeedGenerator(7)
+    drawn.append([replicas(lambda: next_seed(generator)) for _ in range(3)])
+assert np.array_equal(*drawn)
+assert np.shape(drawn[0]) == (3, 2, 2)
+assert len({tuple(seed) for step in drawn[0] for seed in step}) == 6
+
+# The noise of training: the same sequence on both replicas.
+inputs, y_target = conformance.points(batch_size=1)
+batch = {**inputs, "y_target": y_target}
+for name, settings in (("np", {}), ("tnp", {"y_noise": 0.1})):
+    with two.scope():
+        model = cases[name].make(**settings)
+        model(batch)
+    calm = replicas(lambda: model(batch)["mean"])
+    np.testing.assert_array_equal(*calm)
+    first, second = replicas(lambda: model(batch, training=True)["mean"][:, 1:])
+    assert np.all(first != second)
+"""
+
+
+@pytest.mark.slow
+def test_two_replicas_predict_what_one_does_with_noise_of_their_own(tmp_path):
+    script = tmp_path / "two.py"
+    script.write_text(_PREDICT_WITH_TWO_REPLICAS)
+    subprocess.run([sys.executable, script, Path(__file__).parent], check=True, timeout=500)
+
+
+def test_the_seed_of_one_replica_is_that_of_the_generator():
+    own, other = (keras.random.SeedGenerator(7) for _ in range(2))
+    for _ in range(3):
+        np.testing.assert_array_equal(next_seed(own), other.next())

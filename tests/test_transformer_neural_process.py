@@ -9,8 +9,10 @@ import tensorflow as tf
 from test_cached_sampler import KEYS, SEED, assert_close, both, masked
 from test_leaks import NUM_TARGET, Probe, assert_no_leak
 
+from taylorformer.comparison_models import transformer_block
 from taylorformer.comparison_models.transformer_neural_process import TransformerNeuralProcess
 from taylorformer.comparison_models.transformer_sampler import TransformerLoop, can_be_cached
+from taylorformer.model.attention import MultiHeadAttention
 from taylorformer.model.cached_sampler import CachedSampler
 from taylorformer.model.sampler import PlainSampler
 
@@ -108,9 +110,35 @@ def test_no_leak(num_context, training):
     assert_no_leak(Probe(model, training), inputs, y_target)
 
 
+@pytest.mark.parametrize("training", [False, True], ids=["inference", "training"])
+def test_no_leak_in_two_dimensions_with_the_bounded_scale(training):
+    model = TNP_2D.make(num_layers=2)
+    assert model.scale == "bounded"
+    inputs, y_target = TNP_2D.data(num_context=3, num_target=NUM_TARGET, batch_size=2)
+    assert inputs["x_target"].shape[-1] == y_target.shape[-1] == 2
+    model({**inputs, "y_target": y_target})
+    assert_no_leak(Probe(model, training), inputs, y_target)
+
+
+@pytest.mark.parametrize("num_context", [0, 5])
+@pytest.mark.parametrize("training", [False, True], ids=["inference", "training"])
+def test_no_leak_among_equal_places(num_context, training):
+    """Padded and observed rows of equal places differ in y alone."""
+    model = TNP.make(y_noise=0.1)
+    inputs, y_target = TNP.data(num_context=num_context, num_target=NUM_TARGET, batch_size=2)
+    # Among targets, and between targets and context.
+    inputs["x_target"][:, 1] = inputs["x_target"][:, 0]
+    inputs["x_target"][:, 3] = inputs["x_target"][:, 2]
+    if num_context:
+        inputs["x_target"][:, 2:] = inputs["x_context"][:, :1]
+        inputs["x_context"][:, -1] = inputs["x_context"][:, 0]
+    model({**inputs, "y_target": y_target})
+    assert_no_leak(Probe(model, training), inputs, y_target)
+
+
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_no_leak_in_mixed_precision(policy):
-    model = TNP.make(num_layers=1, dtype=policy)
+    model = TNP.make(num_layers=2, dtype=policy)
     inputs, y_target = TNP.data(num_context=3, num_target=NUM_TARGET, batch_size=2)
     model({**inputs, "y_target": y_target})
     assert_no_leak(Probe(model, True), inputs, y_target)
@@ -234,7 +262,7 @@ def test_memory_has_a_bound():
     assert least < int(loop.numbers_per_sequence(batch)) < 4 * least
 
 
-def test_parts_that_it_does_not_know_are_drawn_the_plain_way():
+def test_parts_that_it_does_not_know_are_drawn_the_plain_way(monkeypatch):
     class Own(TransformerNeuralProcess):
         def call(self, inputs, training=False):
             return super().call(inputs, training=training)
@@ -247,6 +275,14 @@ def test_parts_that_it_does_not_know_are_drawn_the_plain_way():
         def make_sampler(self, xla=False):
             return super().make_sampler(xla)
 
+    class Sharp(MultiHeadAttention):
+        def _queries(self, query):
+            return 5 * super()._queries(query)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transformer_block, "MultiHeadAttention", Sharp)
+        sharp = TransformerNeuralProcess(**SETTINGS)
+    assert isinstance(sharp.blocks[0].attention, Sharp)
     known = TransformerNeuralProcess(**SETTINGS)
     quantized = TransformerNeuralProcess(**SETTINGS)
     batch = known.prepare(TNP.data()[0])
@@ -258,6 +294,7 @@ def test_parts_that_it_does_not_know_are_drawn_the_plain_way():
         (Own(**SETTINGS), False),
         (Scaled(**SETTINGS), False),
         (quantized, False),
+        (sharp, False),
     ):
         model(batch)
         assert can_be_cached(model) is quick
