@@ -57,11 +57,19 @@ class LatentSampler:
         return self._draw_compiled(batch, count, seed, sequence_keys, rows, sequences)
 
     def draw_all(
-        self, batch: dict[str, tf.Tensor], num_samples: int, seed: tf.Tensor, keys: tf.Tensor
+        self,
+        batch: dict[str, tf.Tensor],
+        num_samples: int | tf.Tensor,
+        seed: tf.Tensor,
+        keys: tf.Tensor,
+        order: str = "given",
+        chunk_size: int | None = None,
     ) -> tf.Tensor:
-        """Draws `[S, B, N_T, D_y]` as one graph, some samples at once."""
+        """Draws `[S, B, N_T, D_y]` as one graph, some samples at once; sizes may be unknown."""
         rows = self._model.rows_at_once(batch)
         sequences = self._model.sequences_at_once(batch)
+        if chunk_size is not None:
+            rows = sequences = tf.constant(chunk_size, tf.int64)
         return self._draw(batch, num_samples, seed, keys, rows, sequences)
 
     def _draw(

@@ -454,17 +454,25 @@ class CachedSampler:
         return tf.concat(parts, axis=1)
 
     def draw_all(
-        self, batch: dict[str, tf.Tensor], num_samples: int, seed: tf.Tensor, keys: tf.Tensor
+        self,
+        batch: dict[str, tf.Tensor],
+        num_samples: int | tf.Tensor,
+        seed: tf.Tensor,
+        keys: tf.Tensor,
+        order: str = "given",
+        chunk_size: int | None = None,
     ) -> tf.Tensor:
-        """Draws `[S, B, N_T, D_y]` in the order given, as one graph, some samples at once."""
+        """Draws `[S, B, N_T, D_y]` as one graph, some samples at once; sizes may be unknown."""
 
         def draw(
             batch: dict[str, tf.Tensor], places: tf.Tensor, keys: tf.Tensor, numbers: tf.Tensor
         ) -> tf.Tensor:
             return self._loop.draw(batch, places, numbers, keys, seed)
 
-        places = sampling_order("given", batch, seed, keys)
+        places = sampling_order(order, batch, seed, keys, self._model.distance_dims)
         at_once = self.rows_at_once(batch), self._sequences_at_once(batch)
+        if chunk_size is not None:
+            at_once = (tf.constant(chunk_size, tf.int64),) * 2
         return draw_some_at_once(draw, batch, places, keys, num_samples, *at_once)
 
     def rows_at_once(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:

@@ -46,9 +46,15 @@ class Sampler(Protocol):
         """Draws `[S, B, N_T, D_y]`, `chunk_size` of the S B sequences at once."""
 
     def draw_all(
-        self, batch: dict[str, tf.Tensor], num_samples: int, seed: tf.Tensor, keys: tf.Tensor
+        self,
+        batch: dict[str, tf.Tensor],
+        num_samples: int | tf.Tensor,
+        seed: tf.Tensor,
+        keys: tf.Tensor,
+        order: str = "given",
+        chunk_size: int | None = None,
     ) -> tf.Tensor:
-        """Draws `[S, B, N_T, D_y]` in the order given, as one graph, some samples at once."""
+        """Draws `[S, B, N_T, D_y]` as one graph, some samples at once; sizes may be unknown."""
 
 
 def default_optimizer() -> keras.optimizers.Optimizer:
@@ -315,17 +321,17 @@ class ProbabilisticModel(keras.Model):
         check_optional_integer("chunk_size", chunk_size, 1)
         batch = self._context_and_places(inputs)
         sequence_keys = self._sequence_keys(sequence_keys, batch)
-        if self._sampler is None:
-            if not self.built:
-                self(batch, training=False)
-            self._sampler = self.make_sampler()
+        if not self.built:
+            self(batch, training=False)
         seed = tf.constant(seed, tf.int64)
-        options = (order, chunk_size, jit_compile)
+        arguments = (batch, num_samples, seed, sequence_keys, order, chunk_size)
         if not tf.executing_eagerly():
-            return self._sampler(batch, num_samples, seed, sequence_keys, *options)
+            return self.make_sampler(xla=jit_compile).draw_all(*arguments)
+        if self._sampler is None:
+            self._sampler = self.make_sampler()
         # Pauses tapes: what is drawn in place has no gradient.
         with tf.init_scope():
-            return self._sampler(batch, num_samples, seed, sequence_keys, *options)
+            return self._sampler(*arguments, jit_compile)
 
     def make_sampler(self, xla: bool = False) -> Sampler:
         """Makes what draws joint samples; a model with a quicker way overrides it.

@@ -197,9 +197,15 @@ class PlainSampler:
         return tf.maximum(_MOST_SCORES // tf.maximum(num_target * num_points, 1), 1)
 
     def draw_all(
-        self, batch: dict[str, tf.Tensor], num_samples: int, seed: tf.Tensor, keys: tf.Tensor
+        self,
+        batch: dict[str, tf.Tensor],
+        num_samples: int | tf.Tensor,
+        seed: tf.Tensor,
+        keys: tf.Tensor,
+        order: str = "given",
+        chunk_size: int | None = None,
     ) -> tf.Tensor:
-        """Draws `[S, B, N_T, D_y]` in the order given, as one graph, some samples at once."""
+        """Draws `[S, B, N_T, D_y]` as one graph, some samples at once; sizes may be unknown."""
 
         def draw(
             batch: dict[str, tf.Tensor], places: tf.Tensor, keys: tf.Tensor, numbers: tf.Tensor
@@ -209,8 +215,10 @@ class PlainSampler:
             sequences = tf.tile(tf.range(num_sequences), tf.shape(numbers))
             return self.draw(batch, places, samples, sequences, keys, seed)
 
-        places = sampling_order("given", batch, seed, keys)
+        places = sampling_order(order, batch, seed, keys, self._model.distance_dims)
         at_once = self.rows_at_once(batch)
+        if chunk_size is not None:
+            at_once = tf.constant(chunk_size, tf.int64)
         return draw_some_at_once(draw, batch, places, keys, num_samples, at_once, at_once)
 
     def draw(

@@ -217,3 +217,23 @@ def test_wrong_arguments_are_refused(arguments, message):
     inputs, _ = conformance.points()
     with pytest.raises((ValueError, TypeError), match=message):
         _model().sample(inputs, **arguments)
+
+
+@pytest.mark.parametrize("name", ["taylorformer", "tnp"])
+def test_samples_are_drawn_in_a_graph_of_any_size(name):
+    case = next(case for case in conformance.MODELS if case.name == name)
+    model = case.make()
+    inputs, _ = case.data()
+    model(inputs)
+
+    spec = {key: tf.TensorSpec([None, None, value.shape[-1]]) for key, value in inputs.items()}
+
+    @tf.function(input_signature=[spec, tf.TensorSpec([None], tf.int64)], autograph=False)
+    def draw(inputs, keys):
+        return model.sample(inputs, 3, 5, keys, order="random", chunk_size=4)
+
+    for count in (3, 2):
+        some = {key: tf.constant(value[:count]) for key, value in inputs.items()}
+        keys = tf.range(count, dtype=tf.int64)
+        expected = model.sample(some, 3, 5, keys, order="random")
+        np.testing.assert_allclose(draw(some, keys), expected, rtol=1e-4, atol=1e-4)
