@@ -74,11 +74,12 @@ def plot_consistency(deviations: Mapping[str, np.ndarray], title: str = "") -> F
     figure = new_figure(4.6 * len(deviations), 3.6)
     figure.suptitle(title, color=TEXT)
     panels = figure.subplots(1, len(deviations), squeeze=False, sharex=True)
-    top = max(float(np.quantile(values, 0.995)) for values in deviations.values()) or 1e-6
+    # Rounding alone must not fill a picture.
+    top = max([1e-3, *(float(np.quantile(values, 0.995)) for values in deviations.values())])
     for axes, (name, values) in zip(panels.flat, deviations.items(), strict=True):
         axes.hist(np.clip(values, 0, top), bins=np.linspace(0, top, 41), color=MODEL)
         axes.axvline(float(np.mean(values)), color=TRUTH, linewidth=1.2)
-        axes.set_title(f"{name}: mean {np.mean(values):.3f}", fontsize=10.5, color=TEXT)
+        axes.set_title(f"{name}: mean {np.mean(values):.2g}", fontsize=10.5, color=TEXT)
         axes.set_xlabel("standard deviation over orders, nats per target", color=TEXT)
         axes.set_ylabel("sequences", color=TEXT)
         frame_axes(axes)
