@@ -107,7 +107,7 @@ def test_one_step_conditionals_sum_to_the_joint(name, record_property):
             logs.append(-0.5 * (distance + log_det + len(x) * np.log(2 * np.pi)))
         joint = logs[0] - logs[1]
         largest = max(largest, abs(summed[row] / joint - 1))
-    record_property("relative_error", largest)
+    record_property("relative_error", float(largest))
     assert largest < 1e-8
 
 
@@ -252,7 +252,7 @@ def test_scores_of_held_out_sequences(name, record_property):
     scores = process.score_task_set(tasks, min_scale=1e-3)
     for key, values in scores.items():
         assert values.shape == (2000,)
-        record_property(key, [values.mean(), values.std() / 2000**0.5])
+        record_property(key, [float(values.mean()), float(values.std()) / 2000**0.5])
     # Standard errors of 0.010, 0.012 and 0.019.
     assert abs(scores["ceiling"].mean() - CEILINGS[name]) < 0.06
     # The jitter alone has a standard deviation of 1e-3: this floor never binds.
