@@ -79,7 +79,7 @@ def test_draws_have_the_covariance_of_the_kernel(name, record_property):
     y = draw_values(np.random.default_rng(1), KERNELS[name], x, JITTER, **EXAMPLES[name])[..., 0]
     wanted = sklearn_kernel(name, **EXAMPLES[name])(grid)
     error = np.abs(y.T @ y / len(y) - wanted).max() / wanted[0, 0]
-    record_property("largest_error", error)
+    record_property("largest_error", float(error))
     # A standard error of 0.01 on the diagonal.
     assert error < 0.04
     assert np.abs(y.mean(axis=0)).max() < 0.04 * wanted[0, 0] ** 0.5
@@ -354,7 +354,7 @@ def test_batches_hold_every_sequence_once_and_little_padding(record_property):
                 used, size = used + mask.sum(), size + mask.size
         assert sorted(seen) == list(range(1000))
         padding = 1 - used / size
-        record_property(f"padding_{name}", padding)
+        record_property(f"padding_{name}", float(padding))
         assert padding < most
     rows, inputs, y_target = next(tasks.batches(7))
     assert len(rows) == 7
