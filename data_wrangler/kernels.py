@@ -84,9 +84,14 @@ class Kernel:
         self._check_names("ranges", self.ranges)
         ranges = {}
         for name in self.hyperparameter_names:
-            low, high = check_ends(name, self.ranges[name])
-            low = check_number(name, low, above=0)
-            ranges[name] = (low, check_number(name, high, minimum=low))
+            ends = check_ends(name, self.ranges[name])
+            low, high = (check_number(name, end) for end in ends)
+            if not 0.0 < low <= high:
+                raise ValueError(
+                    f"`ranges` must hold (low, high) with 0 < low <= high. Received: "
+                    f"{name}={self.ranges[name]!r}"
+                )
+            ranges[name] = (low, high)
         object.__setattr__(self, "ranges", ranges)
 
     @property

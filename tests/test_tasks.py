@@ -112,6 +112,8 @@ def test_a_kernel_of_your_own():
         (lambda: Kernel("matern", {}), "`ranges` of the matern kernel .*length_scale. .*none"),
         (lambda: Kernel("matern", {"length_scale": (2, 1)}), r"0 < low <= high.*\(2, 1\)"),
         (lambda: Kernel("matern", {"length_scale": (0, 1)}), "0 < low <= high"),
+        (lambda: Kernel("matern", {"length_scale": 1.0}), "`length_scale` must be two numbers"),
+        (lambda: Kernel("matern", {"length_scale": (1, np.inf)}), "`length_scale` must be finite"),
         (
             lambda: KERNELS["periodic"].covariance(
                 np.zeros([1, 2, 2]), np.zeros([1, 2, 2]), **EXAMPLES["periodic"]
