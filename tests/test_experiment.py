@@ -88,7 +88,6 @@ def test_presets_are_those_of_the_paper():
     ("task", "architecture", "parameters"),
     [
         ("gp-rbf", "taylorformer", 92_318),
-        ("gp-rbf", "taylorformer-large", 220_124),
         ("gp-rbf", "tnp", 222_082),
         ("gp-rbf", "anp", 281_986),
         ("gp-rbf", "np", 199_170),

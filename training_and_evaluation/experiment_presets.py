@@ -188,13 +188,6 @@ _ALL_NETWORKS = (
         note="the sizes of ETT, without dropout",
     ),
     NetworkPreset(
-        "taylorformer-large",
-        "Taylorformer",
-        {"num_heads": 8, "width": 48, "num_layers": 5, "dropout": 0.0},
-        _for_emnist(scale="bounded", min_scale=0.01),
-        note="as many parameters as the TNP; not in the paper",
-    ),
-    NetworkPreset(
         "tnp",
         "TransformerNeuralProcess",
         by_task=_for_emnist(scale="bounded", min_scale=0.05, y_noise=0.05),
