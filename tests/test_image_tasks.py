@@ -220,7 +220,7 @@ def test_ranges_that_are_not_given_fit_the_image(shape, given, expected):
         ({"num_context": (-1, 5)}, "`num_context` must be at least 0"),
         ({"num_context": (5, 4)}, "`num_context` must be at least 5. Received: num_context=4"),
         ({"num_target": (0, 5)}, "`num_target` must be at least 1"),
-        ({"num_target": 5}, "`num_target` must be two integers.*Received: num_target=5"),
+        ({"num_target": 5}, "`num_target` must be two numbers.*Received: num_target=5"),
         ({"batch_size": 0}, "`batch_size` must be at least 1"),
         ({"seed": -1}, "`seed` must be at least 0"),
         ({"first_batch": -1}, "`first_batch` must be at least 0"),

@@ -90,7 +90,7 @@ def test_more_steps_are_the_same_training_continued(table, tmp_path):
 def test_fewer_steps_than_are_done_are_refused(table, tmp_path):
     checkpoint = tmp_path / "training.npz"
     tiny_forecaster().fit(table, checkpoint=checkpoint)
-    with pytest.raises(ValueError, match=r"must be at least the 2 of .*training\.npz"):
+    with pytest.raises(ValueError, match=r"at least the 4 steps of .*training\.npz"):
         tiny_forecaster(max_steps=2).fit(table, checkpoint=checkpoint, resume=True)
 
 
