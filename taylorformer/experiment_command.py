@@ -1,5 +1,6 @@
 """The command of the command line that trains and compares models of random processes."""
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,9 +186,11 @@ def _is_done(
     if overwrite:
         return False
     path = plan.record_path(output)
-    checkpoint = path.with_suffix("") / "training.npz"
     if not resume:
-        for file, what in ((path, "leaves it"), (checkpoint, "goes on with it")):
+        for file, what in (
+            (path, "leaves it"),
+            (plan.checkpoint_path(output), "goes on with it"),
+        ):
             if file.exists():
                 message = f"{file} is there; --resume {what}, --overwrite starts anew."
                 raise click.BadParameter(message, param_hint="--output")
@@ -195,9 +198,9 @@ def _is_done(
     if not path.exists():
         return False
     record = read_record(path)
-    wanted = plan.command + (" --consistency" if consistency else "")
     # What was measured more than is asked for does no harm.
-    return bool(str(record["command"]).startswith(wanted))
+    measured = "consistency" in record or not consistency
+    return measured and record["settings"] == dataclasses.asdict(plan)
 
 
 def _run(
@@ -212,17 +215,16 @@ def _run(
     from taylorformer.training_and_evaluation.experiment import run_experiment
     from taylorformer.training_and_evaluation.experiment_pictures import write_pictures
     from taylorformer.training_and_evaluation.experiment_record import log_likelihood
+    from taylorformer.training_and_evaluation.experiment_table import mean_and_spread
 
     run = run_experiment(
         plan, output, data=data, resume=resume, overwrite=overwrite, num_orders=num_orders
     )
     for name in run.record["scores"]:
-        own = log_likelihood(run.record, name)
+        score = mean_and_spread([log_likelihood(run.record, name)])
         way = run.record["score"].replace("_", "-")
-        error = "" if own["standard_error"] is None else f" +- {own['standard_error']:.3f}"
         click.echo(
-            f"{plan.task} {name}, {plan.label}: {way} log-likelihood {own['mean']:.3f}{error} nats "
-            "per target"
+            f"{plan.task} {name}, {plan.label}: {way} log-likelihood {score} nats per target"
         )
     path = plan.record_path(output)
     for written in (path, *write_pictures(run, path)):

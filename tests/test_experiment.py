@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import pytest
 
-from taylorformer import NeuralProcess
+from taylorformer import NeuralProcess, experiment_command
 from taylorformer.cli import cli, main
 from taylorformer.data_wrangler.gaussian_process_tasks import held_out_gaussian_process_tasks
 from taylorformer.data_wrangler.image_completion_tasks import whole_image_tasks
@@ -503,6 +503,25 @@ def test_the_command(tiny, tmp_path):
     shown = runner.invoke(cli, ["experiment", "--table", "--output", str(tmp_path)])
     assert shown.output.strip() == (tmp_path / "table.md").read_text().strip()
     assert "| 2 |" in shown.output.replace(" " * 3, "")
+
+
+def test_only_the_run_that_was_asked_for_is_done(tmp_path):
+    def is_done(plan, consistency=False):
+        return experiment_command._is_done(tmp_path, plan, True, False, consistency)
+
+    plan = _settings(test_sequences=30)
+    assert not is_done(plan)
+    path = plan.record_path(tmp_path)
+    path.parent.mkdir()
+    record = {**_record(), "settings": dataclasses.asdict(plan), "command": plan.command}
+    path.write_text(json.dumps(record))
+    assert is_done(plan)
+    assert not is_done(plan, consistency=True)
+    # Its command begins like the one on record.
+    assert not is_done(_settings(test_sequences=3))
+    path.write_text(json.dumps({**record, "consistency": {}}))
+    assert is_done(plan, consistency=True)
+    assert is_done(plan)
 
 
 def test_the_ablation_trains_its_four_networks(monkeypatch, tmp_path):

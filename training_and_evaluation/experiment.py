@@ -49,7 +49,6 @@ MODELS = {
 }
 """The classes that presets name."""
 
-CHECKPOINT = "training.npz"
 MODEL_FILE = "model.keras"
 SCORES_FILE = "scores.npz"
 _CONSISTENCY_SEQUENCES = 256
@@ -146,9 +145,8 @@ def run_experiment(
     """
     if num_orders:
         check_integer("num_orders", num_orders, 2)
-    path = settings.record_path(output)
-    folder = path.with_suffix("")
-    checkpoint = folder / CHECKPOINT
+    path, checkpoint = settings.record_path(output), settings.checkpoint_path(output)
+    folder = checkpoint.parent
     there = next((file for file in (path, checkpoint) if file.exists()), None)
     if overwrite:
         # Else a run that is stopped now would leave the old record as if it were the new one.

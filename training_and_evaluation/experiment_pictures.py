@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from taylorformer.data_wrangler.image_completion_tasks import whole_image_tasks
+from taylorformer.training_and_evaluation.consistency import Consistency
 from taylorformer.training_and_evaluation.experiment import (
     MODEL_FILE,
     SCORES_FILE,
@@ -78,12 +79,12 @@ def write_comparison(output: str | os.PathLike[str], task: str, data: TaskData) 
     deviations: dict[str, np.ndarray] = {}
     models: dict[str, Any] = {}
     for record in records:
-        own = ExperimentSettings(**record["settings"]).record_path(output).with_suffix("")
+        own = ExperimentSettings(**record["settings"]).checkpoint_path(output).parent
         name = network_name(record)
         if "consistency" in record and (own / SCORES_FILE).exists():
             with np.load(own / SCORES_FILE) as arrays:
-                found = np.std(arrays["consistency"], axis=0)
-            deviations[f"{name}, seed {record['settings']['seed']}"] = found
+                found = Consistency(arrays["consistency"])
+            deviations[f"{name}, seed {record['settings']['seed']}"] = found.deviations
         if name not in models and (own / MODEL_FILE).exists():
             models[name] = own / MODEL_FILE
     if deviations:

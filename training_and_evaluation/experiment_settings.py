@@ -117,6 +117,10 @@ class ExperimentSettings:
         """Where the record of the run is, in a folder."""
         return Path(output) / self.task / f"{self.label}.json"
 
+    def checkpoint_path(self, output: str | os.PathLike[str]) -> Path:
+        """Where the checkpoint of the run is, in a folder beside the record."""
+        return self.record_path(output).with_suffix("") / "training.npz"
+
     @property
     def epoch_steps(self) -> int:
         """Training steps between two looks: never more than there are."""

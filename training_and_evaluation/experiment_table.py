@@ -59,7 +59,7 @@ def _row(runs: Sequence[Mapping[str, Any]], test_set: str) -> dict[str, str]:
         "test set": task.name if test_set == "test" else f"{task.name} {test_set}",
         "network": network_name(first),
         "score": first["score"].replace("_", "-"),
-        "log-likelihood": _over([log_likelihood(run, test_set) for run in runs]),
+        "log-likelihood": mean_and_spread([log_likelihood(run, test_set) for run in runs]),
         "runs": str(len(runs)),
         "sequences": f"{scores['sequences']:,}",
         "iterations": f"{first['iterations']:,}",
@@ -72,11 +72,11 @@ def _row(runs: Sequence[Mapping[str, Any]], test_set: str) -> dict[str, str]:
         return [run["scores"][test_set][name] for run in runs]
 
     if "marginal_log_likelihood" in scores:
-        row["marginal"] = _over(of_all("marginal_log_likelihood"), spread=False)
+        row["marginal"] = mean_and_spread(of_all("marginal_log_likelihood"), spread=False)
     if "ceiling" in scores:
-        row["exact"] = _over(of_all("exact_log_likelihood")[:1], spread=False)
+        row["exact"] = mean_and_spread(of_all("exact_log_likelihood")[:1], spread=False)
         row["ceiling"] = f"{scores['ceiling']['mean']:.3f} ({scores['ceiling']['min_scale']:g})"
-        row["below it"] = _over(of_all("below_ceiling"))
+        row["below it"] = mean_and_spread(of_all("below_ceiling"))
     if "paper_log_likelihood" in scores:
         paper = scores["paper_log_likelihood"]
         row["paper"] = f"{paper['mean']:.2f} +- {paper['standard_deviation']:.2f}"
@@ -84,8 +84,13 @@ def _row(runs: Sequence[Mapping[str, Any]], test_set: str) -> dict[str, str]:
     return row
 
 
-def _over(scores: Sequence[Mapping[str, Any]], spread: bool = True) -> str:
-    """Writes the mean over runs and its spread; with one run, the error over sequences."""
+def mean_and_spread(scores: Sequence[Mapping[str, Any]], spread: bool = True) -> str:
+    """Writes the mean over runs and its spread.
+
+    Args:
+        scores: `mean` and `standard_error` of each run, None where there is no such number.
+        spread: write the standard deviation over runs too, with one run its standard error.
+    """
     means = [np.nan if score["mean"] is None else score["mean"] for score in scores]
     error = np.std(means, ddof=1) if len(means) > 1 else scores[0]["standard_error"]
     text = f"{np.mean(means):.3f}"
