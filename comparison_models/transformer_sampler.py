@@ -16,9 +16,7 @@ from taylorformer.comparison_models.transformer_block import TransformerBlock
 from taylorformer.data_wrangler.representation_extractor import rows_first
 from taylorformer.model.attention import (
     MultiHeadAttention,
-    apply_joined,
     joined_dense,
-    within_range,
 )
 from taylorformer.model.cached_sampler import ATTENTION_PARTS, Caches, are_plain, overrides
 from taylorformer.model.counter_noise import normal_noise
@@ -60,13 +58,6 @@ class _BlockRows(NamedTuple):
     block: TransformerBlock
     context: tuple[tf.Tensor, tf.Tensor]
     projections: tuple[tf.Tensor, tf.Tensor]
-
-    def project(self, rows: tf.Tensor) -> list[tf.Tensor]:
-        """Gives query, key and value of rows `[B, R, width]`, `[d, B, H, R]` each."""
-        attention = self.block.attention
-        joined = apply_joined(self.projections, within_range(rows, attention.compute_dtype))
-        query, key, value = attention.columns(joined)
-        return [query, attention.bounded(key), value]
 
 
 class TransformerLoop:
@@ -190,7 +181,7 @@ class TransformerLoop:
             seen &= tf.range(tf.shape(seen)[0])[:, tf.newaxis] < i
         written: list[tf.Tensor] = []
         for number, kept in enumerate(blocks):
-            query, *own = kept.project(rows)
+            query, *own = kept.block.attention.query_key_value(rows, kept.projections)
             pair = [
                 self._caches.write(cache, last, part[..., :num_samples])
                 for cache, part in zip(caches[2 * number : 2 * number + 2], own, strict=True)

@@ -200,6 +200,22 @@ class MultiHeadAttention(keras.layers.Layer):
         parts = [shape[0], shape[1], count, self.num_heads, self.head_dim]
         return tf.unstack(tf.transpose(tf.reshape(projected, parts), [2, 4, 0, 3, 1]), num=count)
 
+    def query_key_value(
+        self, row: tf.Tensor, joined: tuple[tf.Tensor, tf.Tensor]
+    ) -> list[tf.Tensor]:
+        """Projects one row of every sample to its query, key and value, in one product.
+
+        Args:
+            row: `[B, S, F]`.
+            joined: the Dense layers of query, key and value, see `joined_dense`.
+
+        Returns:
+            Three times `[d, B, H, S]`: the query for `attend_row`, the key and the value to keep.
+        """
+        row = within_range(row, self.compute_dtype)
+        query, key, value = self.columns(apply_joined(joined, row))
+        return [query, self.bounded(key), value]
+
     def attend_row(
         self,
         query: tf.Tensor,

@@ -44,6 +44,7 @@ ATTENTION_PARTS = (
     "_finish",
     "bounded",
     "columns",
+    "query_key_value",
     "attend_row",
     "keys_and_values",
     "attention_weights",

@@ -44,9 +44,7 @@ class BlockRows(NamedTuple):
 
     def query_key_value(self, row: tf.Tensor) -> list[tf.Tensor]:
         """Projects a row `[B, S, width]` of a later block; gives `[d, B, H, S]` three times."""
-        projected = apply_joined(self.joined[0], within_range(row, self.block.compute_dtype))
-        query, key, value = self.block.attention.columns(projected)
-        return [query, self.block.attention.bounded(key), value]
+        return self.block.attention.query_key_value(row, self.joined[0])
 
     def keys_and_values(self, key: tf.Tensor) -> list[tf.Tensor]:
         """Projects a key `[B, S, F]` of the first block; gives `[d, B, H, S]` twice."""
