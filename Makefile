@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow check lint types clean
+.PHONY: help install demo test slow check lint types imports clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -34,7 +34,7 @@ test: $(STAMP)  ## Run the quick tests
 slow: $(STAMP)  ## Run the slow tests
 	$(BIN)/python -m pytest -n auto -m slow
 
-check: lint types test  ## Run format check, lint, type check and the quick tests
+check: lint types imports test  ## Run format check, lint, type and import checks and the quick tests
 
 lint: $(STAMP)  ## Check format and style
 	$(BIN)/ruff format --check .
@@ -48,6 +48,10 @@ types: $(STAMP)  ## Check types, on an installed wheel
 	$(BIN)/python -m pip install --quiet --no-deps --no-index --target $(TYPES)/site $(TYPES)/*.whl
 	cd $(TYPES) && MYPYPATH=site "$(CURDIR)/$(BIN)/python" -m mypy -p taylorformer \
 		--config-file "$(CURDIR)/pyproject.toml" --cache-dir "$(CURDIR)/.mypy_cache"
+
+imports: types  ## Check floors and circles of imports, on the same wheel
+	cd $(TYPES) && PYTHONPATH=site "$(CURDIR)/$(BIN)/lint-imports" \
+		--config "$(CURDIR)/pyproject.toml" --no-cache
 
 clean:  ## Remove .venv, builds and caches; what is in runs/ stays
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

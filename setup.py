@@ -5,12 +5,18 @@ installed inside `taylorformer`, since a top-level package called `model` would 
 names of many users' own files.
 """
 
-from setuptools import setup
+from setuptools import find_packages, setup
 
 FOLDERS = ("data_wrangler", "model", "comparison_models", "training_and_evaluation")
 
+_INCLUDED = [pattern for folder in FOLDERS for pattern in (folder, f"{folder}.*")]
+
 setup(
-    packages=["taylorformer", *(f"taylorformer.{folder}" for folder in FOLDERS)],
+    packages=[
+        "taylorformer",
+        *(f"taylorformer.{name}" for name in find_packages("taylorformer")),
+        *(f"taylorformer.{name}" for name in find_packages(include=_INCLUDED)),
+    ],
     package_dir={
         "taylorformer": "taylorformer",
         **{f"taylorformer.{folder}": folder for folder in FOLDERS},

@@ -18,9 +18,9 @@ from typing import Any
 import tensorflow as tf
 
 from taylorformer import gaussian_process_tasks
-from taylorformer.data_wrangler.gaussian_process_tasks import held_out_gaussian_process_tasks
-from taylorformer.data_wrangler.kernels import KERNELS
-from taylorformer.data_wrangler.versions import versions
+from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.tasks.gaussian_process import held_out_gaussian_process_tasks
+from taylorformer.data_wrangler.tasks.kernels import KERNELS
 
 THREADS = 2
 

@@ -29,8 +29,8 @@ def write_table(path: Path, rows: int) -> None:
 def first_batch(path: Path) -> tuple[float, float]:
     """Reads the table and takes one batch; gives seconds and megabytes."""
     importlib.import_module("tensorflow").zeros([1]).numpy()
-    from taylorformer.data_wrangler.table import Columns, read_table, split_table
-    from taylorformer.data_wrangler.windows import Split, Windows, WindowScaler, WindowSpec
+    from taylorformer.data_wrangler.tables.table import Columns, read_table, split_table
+    from taylorformer.data_wrangler.tables.windows import Split, Windows, WindowScaler, WindowSpec
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()

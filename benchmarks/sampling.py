@@ -19,9 +19,9 @@ import numpy as np
 import tensorflow as tf
 
 from taylorformer import Taylorformer
-from taylorformer.data_wrangler.versions import versions
-from taylorformer.model.sampler import PlainSampler
-from taylorformer.training_and_evaluation.presets import PRESETS
+from taylorformer.data_wrangler.provenance import versions
+from taylorformer.model.sampling.plain import PlainSampler
+from taylorformer.training_and_evaluation.forecasting.presets import PRESETS
 
 # Series, samples of each, context and targets.
 CASES = [

@@ -9,7 +9,7 @@ import tensorflow as tf
 from taylorformer.comparison_models.latent_model import LatentModel
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.attention import MultiHeadAttention
+from taylorformer.model.layers.attention import MultiHeadAttention
 
 
 @keras.saving.register_keras_serializable("taylorformer")

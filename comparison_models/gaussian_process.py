@@ -15,9 +15,9 @@ import numpy as np
 
 from taylorformer.data_wrangler.batch import check_finite, check_keys, check_shapes
 from taylorformer.data_wrangler.checks import check_integer, check_number
-from taylorformer.data_wrangler.kernels import JITTER, Kernel, cholesky_factor, find_kernel
-from taylorformer.data_wrangler.task_set import TaskSet
-from taylorformer.model.counter_noise import normal_noise
+from taylorformer.data_wrangler.tasks.kernels import JITTER, Kernel, cholesky_factor, find_kernel
+from taylorformer.data_wrangler.tasks.task_set import TaskSet
+from taylorformer.model.sampling.counter_noise import normal_noise
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 # So few that sequences of like N_C come together, and their matrices take little memory.

@@ -11,10 +11,10 @@ from taylorformer.comparison_models.latent_sampler import LatentSampler
 from taylorformer.comparison_models.mlp import MLP
 from taylorformer.data_wrangler.checks import check_integer, check_optional_integer
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.attention import apply_dense, seeded_dense, within_range
-from taylorformer.model.counter_noise import latent_noise
+from taylorformer.model.layers.attention import apply_dense, seeded_dense, within_range
 from taylorformer.model.probabilistic_model import ProbabilisticModel, Sampler
 from taylorformer.model.replica_seed import next_seed
+from taylorformer.model.sampling.counter_noise import latent_noise
 
 _MOST_LATENT_DIM = 1020
 _MOST_NUMBERS = 2**25

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-from taylorformer.model.counter_noise import latent_noise, normal_noise
-from taylorformer.model.sampler import batch_spec, draw_some_at_once
+from taylorformer.model.sampling.counter_noise import latent_noise, normal_noise
+from taylorformer.model.sampling.plain import batch_spec, draw_some_at_once
 
 if TYPE_CHECKING:
     from taylorformer.comparison_models.latent_model import LatentModel

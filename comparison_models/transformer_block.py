@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from taylorformer.data_wrangler.checks import check_integer, check_number
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.attention import MultiHeadAttention, apply_dense, seeded_dense
+from taylorformer.model.layers.attention import MultiHeadAttention, apply_dense, seeded_dense
 
 _LAYER_NORM_EPSILON = 1e-5
 

@@ -11,10 +11,10 @@ from taylorformer.comparison_models.transformer_block import TransformerBlock
 from taylorformer.comparison_models.transformer_sampler import TransformerLoop, can_be_cached
 from taylorformer.data_wrangler.checks import check_integer, check_number
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.cached_sampler import CachedSampler
-from taylorformer.model.mask import context_visibility, target_visibility
+from taylorformer.model.layers.mask import context_visibility, target_visibility
 from taylorformer.model.probabilistic_model import ProbabilisticModel, Sampler
 from taylorformer.model.replica_seed import next_seed
+from taylorformer.model.sampling.cached import CachedSampler
 
 
 @keras.saving.register_keras_serializable("taylorformer")

@@ -13,20 +13,20 @@ import keras
 import tensorflow as tf
 
 from taylorformer.comparison_models.transformer_block import TransformerBlock
-from taylorformer.data_wrangler.representation_extractor import rows_first
-from taylorformer.model.attention import (
+from taylorformer.data_wrangler.features.representation_extractor import rows_first
+from taylorformer.model.layers.attention import (
     MultiHeadAttention,
     joined_dense,
 )
-from taylorformer.model.cached_sampler import ATTENTION_PARTS, Caches, are_plain, overrides
-from taylorformer.model.counter_noise import normal_noise
-from taylorformer.model.mask import context_visibility
-from taylorformer.model.shuffling import permute_targets
+from taylorformer.model.layers.mask import context_visibility
+from taylorformer.model.sampling.cached import ATTENTION_PARTS, Caches, are_plain, overrides
+from taylorformer.model.sampling.counter_noise import normal_noise
+from taylorformer.model.sampling.shuffling import permute_targets
 
 if TYPE_CHECKING:
     from taylorformer.comparison_models.transformer_neural_process import TransformerNeuralProcess
 
-# What the loop takes apart; see `taylorformer.model.cached_sampler`.
+# What the loop takes apart; see `taylorformer.model.sampling.cached`.
 _KNOWN = {
     TransformerBlock: ("call", "finish"),
     MultiHeadAttention: ATTENTION_PARTS,

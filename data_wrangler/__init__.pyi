@@ -1,17 +1,17 @@
-from .datasets import load_dataset
-from .future import continue_stamps, extend_series
-from .gaussian_process_tasks import held_out_gaussian_process_tasks
-from .image_completion_tasks import held_out_image_completion_tasks, picture, whole_image_tasks
-from .image_sources import Images, image_source_names, load_images
-from .kernels import Kernel, find_kernel
-from .masked_normalization import MaskedBatchNormalization
-from .panel import Panel
-from .positional_encoding import PositionalEncoding
-from .representation_extractor import RepresentationExtractor
-from .series import Series, load_mauna_loa_co2, read_series, read_table
-from .table import Columns, inspect_table, split_table
-from .task_set import TaskSet
-from .windows import Split, Windows, WindowScaler, WindowSpec, spaced_starts
+from .features.masked_normalization import MaskedBatchNormalization
+from .features.positional_encoding import PositionalEncoding
+from .features.representation_extractor import RepresentationExtractor
+from .tables.datasets import load_dataset
+from .tables.future import continue_stamps, extend_series
+from .tables.panel import Panel
+from .tables.series import Series, load_mauna_loa_co2, read_series, read_table
+from .tables.table import Columns, inspect_table, split_table
+from .tables.windows import Split, Windows, WindowScaler, WindowSpec, spaced_starts
+from .tasks.gaussian_process import held_out_gaussian_process_tasks
+from .tasks.image_sources import Images, image_source_names, load_images
+from .tasks.images import held_out_image_completion_tasks, picture, whole_image_tasks
+from .tasks.kernels import Kernel, find_kernel
+from .tasks.task_set import TaskSet
 
 __all__ = [
     "Columns",

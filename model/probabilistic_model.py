@@ -21,8 +21,8 @@ from taylorformer.data_wrangler.checks import (
     check_optional_integer,
 )
 from taylorformer.model.replica_seed import next_seed
-from taylorformer.model.sampler import ORDERS, PlainSampler
-from taylorformer.model.shuffling import shuffle_targets
+from taylorformer.model.sampling.plain import ORDERS, PlainSampler
+from taylorformer.model.sampling.shuffling import shuffle_targets
 
 LEARNING_RATE = 3e-4
 GLOBAL_CLIPNORM = 10.0

@@ -14,10 +14,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from taylorformer.data_wrangler.derivatives import ratio
-from taylorformer.data_wrangler.neighbours import canonical_order
-from taylorformer.data_wrangler.representation_extractor import RepresentationExtractor
-from taylorformer.model.attention_block import AttentionBlock
+from taylorformer.data_wrangler.features.derivatives import ratio
+from taylorformer.data_wrangler.features.neighbours import canonical_order
+from taylorformer.data_wrangler.features.representation_extractor import RepresentationExtractor
+from taylorformer.model.layers.attention_block import AttentionBlock
 from taylorformer.model.taylorformer import Taylorformer
 
 _ROOT = "net/"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from taylorformer.model.sampler import batch_spec
+from taylorformer.model.sampling.plain import batch_spec
 
 if TYPE_CHECKING:
     from taylorformer.model.probabilistic_model import ProbabilisticModel

@@ -6,13 +6,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from taylorformer.data_wrangler.masked_normalization import MaskedBatchNormalization
-from taylorformer.data_wrangler.representation_extractor import RepresentationExtractor
+from taylorformer.data_wrangler.features.masked_normalization import MaskedBatchNormalization
+from taylorformer.data_wrangler.features.representation_extractor import RepresentationExtractor
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.cached_sampler import CachedLoop, CachedSampler, can_be_cached
-from taylorformer.model.local_taylor import LocalTaylor
-from taylorformer.model.mha_x_net import TOWERS, MHAXNet
+from taylorformer.model.layers.local_taylor import LocalTaylor
+from taylorformer.model.layers.mha_x_net import TOWERS, MHAXNet
 from taylorformer.model.probabilistic_model import ProbabilisticModel, Sampler
+from taylorformer.model.sampling.cached import CachedLoop, CachedSampler, can_be_cached
 
 _EXTRACTOR_DEFAULTS = {
     "encoding_dim": 32,

@@ -2,18 +2,18 @@ from . import comparison_models, data_wrangler, model, training_and_evaluation
 from .comparison_models.attentive_neural_process import AttentiveNeuralProcess
 from .comparison_models.neural_process import NeuralProcess
 from .comparison_models.transformer_neural_process import TransformerNeuralProcess
-from .data_wrangler.gaussian_process_tasks import gaussian_process_tasks
-from .data_wrangler.image_completion_tasks import image_completion_tasks
-from .data_wrangler.representation_extractor import RepresentationExtractor
-from .model.attention import MultiHeadAttention
-from .model.local_taylor import LocalTaylor
-from .model.mha_x import MHAX
-from .model.mha_xy import MHAXY
+from .data_wrangler.features.representation_extractor import RepresentationExtractor
+from .data_wrangler.tasks.gaussian_process import gaussian_process_tasks
+from .data_wrangler.tasks.images import image_completion_tasks
+from .model.layers.attention import MultiHeadAttention
+from .model.layers.local_taylor import LocalTaylor
+from .model.layers.mha_x import MHAX
+from .model.layers.mha_xy import MHAXY
 from .model.probabilistic_model import ProbabilisticModel
 from .model.released_weights import load_released_weights
 from .model.taylorformer import Taylorformer
-from .training_and_evaluation.forecast import Forecast
-from .training_and_evaluation.forecaster import Forecaster
+from .training_and_evaluation.forecasting.forecast import Forecast
+from .training_and_evaluation.forecasting.forecaster import Forecaster
 
 __all__ = [
     "MHAX",

@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from taylorformer.experiment_command import experiment
-from taylorformer.forecast_commands import backtest, export, fit, forecast, start_tensorflow
+from taylorformer.commands.experiment import experiment
+from taylorformer.commands.forecast import backtest, export, fit, forecast, start_tensorflow
 
 
 class _BadInput(click.ClickException):
@@ -66,7 +66,7 @@ def cli(ctx: click.Context, debug: bool) -> None:
 def demo(output: Path, seed: int, steps: int, samples: int) -> None:
     """Train a small Taylorformer and forecast with it."""
     start_tensorflow()
-    from taylorformer.training_and_evaluation.demo import run_demo
+    from taylorformer.training_and_evaluation.forecasting.demo import run_demo
 
     run_demo(output=output, seed=seed, steps=steps, num_samples=samples)
 

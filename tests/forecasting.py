@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from taylorformer.training_and_evaluation.forecaster import Forecaster
-from taylorformer.training_and_evaluation.presets import ForecastPreset
+from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
+from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset
 
 TINY = ForecastPreset(
     "tiny",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from forecasting import TINY
 
-from taylorformer.training_and_evaluation import presets
+from taylorformer.training_and_evaluation.forecasting import presets
 
 README = Path(__file__).parents[1] / "README.md"
 FOLDERS = ("data_wrangler", "model", "comparison_models", "training_and_evaluation")
@@ -22,9 +22,10 @@ def small_preset(monkeypatch):
 
 def modules_with_examples():
     for folder in FOLDERS:
-        for path in sorted((README.parent / folder).glob("*.py")):
+        for path in sorted((README.parent / folder).rglob("*.py")):
             if ">>> " in path.read_text():
-                yield f"taylorformer.{folder}.{path.stem}"
+                name = path.relative_to(README.parent).with_suffix("").as_posix()
+                yield f"taylorformer.{name.replace('/', '.')}"
 
 
 @pytest.mark.parametrize("name", list(modules_with_examples()))

@@ -195,7 +195,7 @@ def command(capsys):
 def demo(monkeypatch):
     """Puts a stand-in in the place of the demo, and returns what it was called with."""
     calls = []
-    stand_in = types.ModuleType("taylorformer.training_and_evaluation.demo")
+    stand_in = types.ModuleType("taylorformer.training_and_evaluation.forecasting.demo")
     stand_in.run_demo = lambda **options: calls.append(options)
     monkeypatch.setitem(sys.modules, stand_in.__name__, stand_in)
     return calls, stand_in

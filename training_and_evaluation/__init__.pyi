@@ -1,19 +1,21 @@
-from .backtest import Backtest
-from .consistency import Consistency, measure_consistency
-from .demo import DemoSettings, run_demo
-from .experiment import ExperimentRun, run_experiment
-from .experiment_plots import (
+from .experiments.consistency import Consistency, measure_consistency
+from .experiments.plots import (
     plot_completions,
     plot_consistency,
     plot_samples,
     plot_validation_curves,
 )
-from .experiment_presets import ExperimentTask, NetworkPreset
-from .experiment_record import read_records
-from .experiment_scores import score_tasks
-from .experiment_settings import ExperimentSettings
-from .forecast import Forecast
-from .forecaster import Forecaster
+from .experiments.presets import ExperimentTask, NetworkPreset
+from .experiments.record import read_records
+from .experiments.run import ExperimentRun, run_experiment
+from .experiments.scores import score_tasks
+from .experiments.settings import ExperimentSettings
+from .forecasting.backtest import Backtest
+from .forecasting.demo import DemoSettings, run_demo
+from .forecasting.forecast import Forecast
+from .forecasting.forecaster import Forecaster
+from .forecasting.naive import last_difference, last_value, seasonal
+from .forecasting.presets import ForecastPreset
 from .metrics import (
     average_reliability,
     free_running_energy_score,
@@ -24,10 +26,8 @@ from .metrics import (
     teacher_forced_mse,
     teacher_forced_nll,
 )
-from .naive import last_difference, last_value, seasonal
 from .plots import plot_by_step, plot_forecast, plot_reliability
-from .presets import ForecastPreset
-from .training_step import TrainingStep
+from .training.training_step import TrainingStep
 
 __all__ = [
     "Backtest",

@@ -1,0 +1,1 @@
+"""Features of points: neighbours, derivatives, positional encoding, normalisation."""

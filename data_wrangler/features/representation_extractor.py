@@ -1,0 +1,491 @@
+"""RepresentationExtractor: the features W of the paper (section "LocalTaylor")."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from taylorformer.data_wrangler.batch import prepare_batch
+from taylorformer.data_wrangler.checks import (
+    check_choice,
+    check_number,
+    check_optional_integer,
+)
+from taylorformer.data_wrangler.features.derivatives import estimate_derivative, ratio
+from taylorformer.data_wrangler.features.masked_normalization import MaskedBatchNormalization
+from taylorformer.data_wrangler.features.neighbours import (
+    canonical_order,
+    nearest_seen_points,
+    shuffled_order,
+)
+from taylorformer.data_wrangler.features.positional_encoding import PositionalEncoding
+
+
+def rows_first(values: tf.Tensor) -> tf.Tensor:
+    """Lays `[B, N, ..]` out as `[N, B, ..]`."""
+    return tf.transpose(values, [1, 0, *range(2, len(values.shape))])
+
+
+def _flatten_derivative(derivative: tf.Tensor) -> tf.Tensor:
+    """Lays D `[B, N, D_y, M]` out as `[B, N, D_y M]`."""
+    shape = tf.shape(derivative)
+    size = derivative.shape[-2] * derivative.shape[-1]
+    return tf.reshape(derivative, [shape[0], shape[1], size])
+
+
+@keras.saving.register_keras_serializable("taylorformer")
+class RepresentationExtractor(keras.layers.Layer):
+    """Makes the features of every point from the points that it may see.
+
+    For point i the seen points are the observed ones among the other context points if i is a
+    context point, and among all context points and the earlier targets if i is a target. From the
+    nearest one, n(i), come `X^n`, `Y^n`, `dX = X - X^n`, `dY = Y - Y^n`; from the K nearest ones
+    the derivative D; and `D^n` is the derivative already estimated at n(i). The features are
+    (paper, equations for W, Q and K)
+
+    - `X^fe = [PE(X), X^n, dX]`, which reads x only,
+    - `Y^fe = [Y, dY, D, flag]`, which reads the point's own y,
+    - `Y^seen = [Y^n, D^n, flag]`, which reads y of seen points only.
+
+    Ties are broken at random in training, as in the paper, and by a fixed rule otherwise (see
+    `canonical_order`), so that the order of the context never matters.
+
+    Args:
+        encoding_dim: E, features of the positional encoding of one input dimension, even.
+        shortest: delta_t of the positional encoding, in units of x.
+        longest: t_max of the positional encoding, in units of x.
+        feature_order: q. 0: x and y only; 1: the above; 2 (with M = 1 only): second differences
+            too.
+        taylor_order: p, the largest order of the explicit Taylor terms to make (see `LocalTaylor`),
+            or None for no such term.
+        num_neighbours: K >= M, the neighbours of one derivative. None: M.
+        neighbour_dims: M, how many leading dimensions of x define distance and derivative; the
+            others are plain features. None: all D_x.
+        max_derivative: derivatives larger than this, in units of y over x, get the flag 0.
+        seed: for the random ties in training.
+
+    Raises:
+        TypeError, ValueError: an argument outside its range, or one that does not fit D_x
+            (when the layer is built).
+    """
+
+    def __init__(
+        self,
+        encoding_dim: int = 32,
+        shortest: float = 0.1,
+        longest: float = 1.0,
+        feature_order: int = 1,
+        taylor_order: int | None = 0,
+        num_neighbours: int | None = None,
+        neighbour_dims: int | None = None,
+        max_derivative: float = 200.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(autocast=False, **kwargs)
+        check_choice("feature_order", feature_order, (0, 1, 2))
+        check_choice("taylor_order", taylor_order, (None, 0, 1, 2))
+        check_optional_integer("num_neighbours", num_neighbours, 1)
+        check_optional_integer("neighbour_dims", neighbour_dims, 1)
+        check_number("max_derivative", max_derivative, above=0)
+        check_optional_integer("seed", seed, 0)
+        self.encoding_dim = encoding_dim
+        self.shortest = shortest
+        self.longest = longest
+        self.feature_order = feature_order
+        self.taylor_order = taylor_order
+        self.num_neighbours = num_neighbours
+        self.neighbour_dims = neighbour_dims
+        self.max_derivative = max_derivative
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
+        self.positional_encoding = PositionalEncoding(
+            encoding_dim, shortest, longest, dtype=self.dtype_policy, name="positional_encoding"
+        )
+        order = max(feature_order, taylor_order or 0)
+        self._needs_derivative = order >= 1
+        self._needs_second_derivative = order == 2
+        # What is kept of a point beside its y, for those whose neighbour it is.
+        self._kept = ("d",) * (order >= 1) + ("dd", "d2") * (order == 2)
+        if feature_order >= 1:
+            self.derivative_normalization = MaskedBatchNormalization(
+                name="derivative_normalization"
+            )
+        if feature_order == 2:
+            self.difference_normalization = MaskedBatchNormalization(
+                name="difference_normalization"
+            )
+            self.second_derivative_normalization = MaskedBatchNormalization(
+                name="second_derivative_normalization"
+            )
+
+    def build(self, input_shape: Mapping[str, Any]) -> None:
+        """Fixes M and K from the input shapes and makes the normalisers.
+
+        Raises:
+            ValueError: `neighbour_dims` above D_x, K below M, or second order with M above 1.
+        """
+        x_dims = input_shape["x_context"][-1]
+        y_dims = input_shape["y_context"][-1]
+        dims = x_dims if self.neighbour_dims is None else self.neighbour_dims
+        if dims > x_dims:
+            raise ValueError(
+                "`neighbour_dims` must be at most D_x. "
+                f"Received: neighbour_dims={dims}, D_x = {x_dims}"
+            )
+        num_neighbours = dims if self.num_neighbours is None else self.num_neighbours
+        if num_neighbours < dims:
+            raise ValueError(
+                "`num_neighbours` must be at least `neighbour_dims` (D_x where it is None). "
+                f"Received: num_neighbours={num_neighbours}, dimensions {dims}"
+            )
+        if self._needs_second_derivative and dims != 1:
+            raise ValueError(
+                "`feature_order` = 2 and `taylor_order` = 2 need one dimension that defines "
+                "neighbours (D_x = 1 or `neighbour_dims` = 1). "
+                f"Received: feature_order={self.feature_order}, "
+                f"taylor_order={self.taylor_order}, dimensions {dims}"
+            )
+        self._dims = dims
+        self._y_dims = y_dims
+        self._num_neighbours = num_neighbours
+        self.positional_encoding.build((None, None, x_dims))
+        if self.feature_order >= 1:
+            self.derivative_normalization.build((None, None, y_dims * dims))
+        if self.feature_order == 2:
+            self.difference_normalization.build((None, None, y_dims))
+            self.second_derivative_normalization.build((None, None, y_dims))
+        self.built = True
+
+    def call(self, inputs: Mapping[str, tf.Tensor], training: bool = False) -> dict[str, Any]:
+        """Makes the features.
+
+        Args:
+            inputs: a batch of the data contract (see `taylorformer.data_wrangler.batch`). Without
+                `y_target` no target is seen by any other.
+            training: random ties and batch statistics.
+
+        Returns:
+            A dictionary of float32 tensors, context rows before target rows:
+
+            - `x_fe` `[B, N, F_x]`, `y_fe` `[B, N, F_y]`, `y_seen` `[B, N, F_s]`;
+            - `y` `[B, N, D_y]`, 0 where it is not known;
+            - `context_mask` `[B, N_C]` and `target_seen` `[B, N_T]`, bool: which points are seen;
+            - `taylor_terms` `[B, N_T, D_y]`: the explicit Taylor terms of the targets up to order
+              p about n(i), from derivatives before normalisation. 0 for p = None.
+        """
+        return self._features_and_neighbourhood(inputs, training)[0]
+
+    def _features_and_neighbourhood(
+        self, inputs: Mapping[str, tf.Tensor], training: bool
+    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+        """Gives what `call` gives, and what is known about neighbours (nothing for q = 0)."""
+        batch = prepare_batch(inputs)
+        num_context = tf.shape(batch["x_context"])[1]
+        target_seen = batch["target_mask"]
+        if "y_target" not in batch:
+            lengths = tf.shape(batch["x_target"])[:2]
+            batch["y_target"] = tf.zeros(tf.concat([lengths, [batch["y_context"].shape[-1]]], 0))
+            target_seen = tf.zeros_like(target_seen)
+        x = tf.concat([batch["x_context"], batch["x_target"]], axis=1)
+        y = tf.concat([batch["y_context"], batch["y_target"]], axis=1)
+        observed = tf.concat([batch["context_mask"], target_seen], axis=1)
+
+        features = {
+            "y": y,
+            "context_mask": batch["context_mask"],
+            "target_seen": target_seen,
+        }
+        x_fe, y_fe = [self.positional_encoding(x)], [y]
+        y_seen: list[tf.Tensor] = []
+        terms = tf.zeros_like(batch["y_target"])
+        near: dict[str, tf.Tensor] = {}
+        if self.feature_order >= 1 or self.taylor_order is not None:
+            near = self._neighbourhood(batch, x, y, observed, target_seen, training)
+            terms = self._taylor_terms(near, num_context)
+            if self.feature_order >= 1:
+                is_context = tf.range(tf.shape(x)[1])[tf.newaxis, :, tf.newaxis] < num_context
+                for added, features_of in zip(
+                    (x_fe, y_fe, y_seen), self._features(near, is_context, training), strict=True
+                ):
+                    added.extend(features_of)
+        features["x_fe"] = tf.concat(x_fe, axis=-1)
+        features["y_fe"] = tf.concat(y_fe, axis=-1)
+        features["y_seen"] = tf.concat(y_seen, axis=-1) if y_seen else y[..., :0]
+        features["taylor_terms"] = terms
+        return features, near
+
+    def _orders(
+        self, batch: Mapping[str, tf.Tensor], training: bool
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the tie rule as two orders, of the context and of all points."""
+        x_context = batch["x_context"][..., : self._dims]
+        x_target = batch["x_target"][..., : self._dims]
+        if training:
+            return shuffled_order(x_context, x_target, self.seed_generator.next())
+        return canonical_order(batch["x_context"], batch["y_context"], batch["x_target"])
+
+    def _neighbourhood(
+        self,
+        batch: Mapping[str, tf.Tensor],
+        x: tf.Tensor,
+        y: tf.Tensor,
+        observed: tf.Tensor,
+        target_seen: tf.Tensor,
+        training: bool,
+    ) -> dict[str, tf.Tensor]:
+        """Finds neighbours and derivatives of all points, before any normalisation."""
+        num_neighbours = self._num_neighbours if self._needs_derivative else 1
+        points, seen = nearest_seen_points(
+            batch["x_context"][..., : self._dims],
+            batch["x_target"][..., : self._dims],
+            batch["context_mask"],
+            target_seen,
+            self._orders(batch, training),
+            num_neighbours,
+        )
+        nearest, has_nearest = points[..., 0], seen[..., :1]
+
+        def of_nearest(values: tf.Tensor) -> tf.Tensor:
+            return tf.where(has_nearest, tf.gather(values, nearest, batch_dims=1), 0.0)
+
+        near = {"points": points, "seen": seen, "has_n": has_nearest, "observed": observed}
+        near["x_n"], near["y_n"] = of_nearest(x), of_nearest(y)
+        near["dx"] = tf.where(has_nearest, x - near["x_n"], 0.0)
+        near["x_nn"], near["dx_n"] = of_nearest(near["x_n"]), of_nearest(near["dx"])
+        if self._needs_derivative:
+            x_of_points = tf.gather(x[..., : self._dims], points, batch_dims=1)
+            near["delta_x"] = x[:, :, tf.newaxis, : self._dims] - x_of_points
+            near["y_of_points"] = tf.gather(y, points, batch_dims=1)
+        self._add_own(near, y)
+        if self._needs_derivative:
+            self._add_of_nearest(near, ("d",), of_nearest(self._packed(near, ("d",))))
+        if self._needs_second_derivative:
+            self._add_own_second(near)
+            self._add_of_nearest(near, ("dd", "d2"), of_nearest(self._packed(near, ("dd", "d2"))))
+        return near
+
+    # One target row at a time, for the sampler: B sequences with S samples each. The samples of a
+    # sequence stand where its points stand elsewhere, `[B, S, F]`.
+
+    def before_sampling(
+        self, inputs: Mapping[str, tf.Tensor]
+    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor], tf.Tensor]:
+        """Makes everything that reads x and y_context only.
+
+        Args:
+            inputs: a prepared batch, targets in the order in which they will be drawn.
+
+        Returns:
+            The features (`y_fe`, `y_seen` and `taylor_terms` are right in context rows only), what
+            is known about the neighbours of target rows (each with the rows first, `[N_T, B, ..]`),
+            and the state of the context points `[N_C, B, C]`, see `sample_row`.
+        """
+        num_context = tf.shape(inputs["x_context"])[1]
+        shape = tf.concat([tf.shape(inputs["x_target"])[:2], [self._y_dims]], axis=0)
+        features, near = self._features_and_neighbourhood(
+            {**inputs, "y_target": tf.zeros(shape)}, training=False
+        )
+        state = self._state(near, features["y"])[:, :num_context]
+        names = ("points", "seen", "has_n", "observed", "x_n", "dx", "x_nn", "dx_n", "delta_x")
+        rows = {name: rows_first(near[name][:, num_context:]) for name in names if name in near}
+        return features, rows, rows_first(state)
+
+    def sample_row(
+        self, rows: Mapping[str, tf.Tensor], i: tf.Tensor, state: tf.Tensor
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]:
+        """Makes what target i may know before its y is drawn.
+
+        Args:
+            rows: what `before_sampling` gave.
+            i: the number of the target.
+            state: `[N, B, S, C]`, for context and earlier targets what others may want to know of
+                a point: y, D, dD, D2 and flags.
+
+        Returns:
+            What is known about its neighbours, for `sampled_row`; `y_seen` `[B, S, F_s]` and
+            `taylor_terms` `[B, S, D_y]`.
+        """
+        if not rows:
+            y = state[0, ..., : self._y_dims]
+            return {}, y[..., :0], tf.zeros_like(y)
+        num_samples = tf.shape(state)[2]
+        near: dict[str, tf.Tensor] = {}
+        for name, values in rows.items():
+            row = values[i]
+            if name != "points":
+                repeats = [1, num_samples, *[1] * (len(row.shape) - 1)]
+                row = tf.tile(row[:, tf.newaxis], repeats)
+            near[name] = row
+        points = near.pop("points")
+        sequences = tf.range(tf.shape(points)[0])[:, tf.newaxis]
+        places = tf.stack([points, tf.broadcast_to(sequences, tf.shape(points))], axis=-1)
+        found = tf.transpose(tf.gather_nd(state, places), [0, 2, 1, 3])
+        near["y_of_points"] = found[..., : self._y_dims]
+        of_nearest = tf.where(near["has_n"], found[:, :, 0], 0.0)
+        near["y_n"] = of_nearest[..., : self._y_dims]
+        self._add_of_nearest(near, self._kept, of_nearest[..., self._y_dims :])
+        # What needs its own y is not known yet.
+        before = {**near, "dy": tf.zeros_like(near["y_n"])}
+        for name in self._kept:
+            before[name] = tf.zeros_like(near[f"{name}_n"])
+            before[f"{name}_flag"] = tf.zeros_like(near[f"{name}_n_flag"])
+        y_seen = near["y_n"][..., :0]
+        if self.feature_order >= 1:
+            is_context = tf.zeros_like(near["has_n"])
+            y_seen = tf.concat(self._features(before, is_context, False)[2], axis=-1)
+        return near, y_seen, self._taylor_terms(before, tf.constant(0))
+
+    def sampled_row(
+        self, near: Mapping[str, tf.Tensor], y: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Makes what the others may know of a target once its y is drawn.
+
+        Args:
+            near: what `sample_row` gave.
+            y: `[B, S, D_y]`.
+
+        Returns:
+            `y_fe` `[B, S, F_y]` and the state `[B, S, C]`.
+        """
+        if not near:
+            return y, y
+        near = dict(near)
+        self._add_own(near, y)
+        if self._needs_second_derivative:
+            self._add_own_second(near)
+        y_fe = [y]
+        if self.feature_order >= 1:
+            y_fe += self._features(near, tf.zeros_like(near["has_n"]), False)[1]
+        return tf.concat(y_fe, axis=-1), self._state(near, y)
+
+    def _add_own(self, near: dict[str, tf.Tensor], y: tf.Tensor) -> None:
+        """Adds dY, D and its flag: what needs the y `[B, N, D_y]` of a point itself."""
+        near["dy"] = tf.where(near["has_n"], y - near["y_n"], 0.0)
+        if self._needs_derivative:
+            delta_y = y[:, :, tf.newaxis] - near["y_of_points"]
+            near["d"], flag = self._estimate_derivative(near["delta_x"], delta_y, near["seen"])
+            near["d_flag"] = flag & near["observed"][..., tf.newaxis]
+
+    def _add_own_second(self, near: dict[str, tf.Tensor]) -> None:
+        """Adds dD and D2 with their flags, from D and D^n."""
+        flag = near["d_flag"] & near["d_n_flag"]
+        difference = tf.where(flag, (near["d"] - near["d_n"])[..., 0], 0.0)
+        near["dd"], near["dd_flag"] = difference, flag
+        near["d2"], near["d2_flag"] = ratio(
+            difference, near["dx"][..., :1], flag, self.max_derivative
+        )
+
+    def _state(self, near: Mapping[str, tf.Tensor], y: tf.Tensor) -> tf.Tensor:
+        """Lays out what others may want to know of each point, `[B, N, C]`: y, D, dD, D2, flags."""
+        return tf.concat([y, self._packed(near, self._kept)], axis=-1) if self._kept else y
+
+    @staticmethod
+    def _packed(near: Mapping[str, tf.Tensor], names: tuple[str, ...]) -> tf.Tensor:
+        """Puts some of D, dD, D2 behind one another, each with its flag: `[B, N, C]`."""
+        parts = []
+        for name in names:
+            values = _flatten_derivative(near[name]) if name == "d" else near[name]
+            parts += [values, tf.cast(near[f"{name}_flag"], tf.float32)]
+        return tf.concat(parts, axis=-1)
+
+    def _add_of_nearest(
+        self, near: dict[str, tf.Tensor], names: tuple[str, ...], packed: tf.Tensor
+    ) -> None:
+        """Adds D^n, dD^n, D2^n and flags, from what `_packed` gives for the nearest points."""
+        shape = tf.shape(packed)
+        start = 0
+        for name in names:
+            size = self._y_dims * (self._dims if name == "d" else 1)
+            values, flag = packed[..., start : start + size], packed[..., start + size, tf.newaxis]
+            if name == "d":
+                values = tf.reshape(values, [shape[0], shape[1], self._y_dims, self._dims])
+            near[f"{name}_n"], near[f"{name}_n_flag"] = values, flag > 0
+            start += size + 1
+
+    def _estimate_derivative(
+        self, delta_x: tf.Tensor, delta_y: tf.Tensor, seen: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Estimates D `[B, N, D_y, M]` and its flag `[B, N, 1]`; a place to override."""
+        return estimate_derivative(delta_x, delta_y, seen, self.max_derivative)
+
+    def _taylor_terms(self, near: Mapping[str, tf.Tensor], num_context: tf.Tensor) -> tf.Tensor:
+        """Sums the explicit terms of the targets up to order p about n(i)."""
+        if self.taylor_order is None:
+            return tf.zeros_like(near["y_n"][:, num_context:])
+        terms = near["y_n"][:, num_context:]
+        dx = near["dx"][:, num_context:, : self._dims]
+        if self.taylor_order >= 1:
+            derivative = tf.where(near["d_n_flag"][..., tf.newaxis], near["d_n"], 0.0)
+            terms += tf.reduce_sum(derivative[:, num_context:] * dx[:, :, tf.newaxis], axis=-1)
+        if self.taylor_order >= 2:
+            second = tf.where(near["d2_n_flag"], near["d2_n"], 0.0)
+            terms += 0.5 * second[:, num_context:] * tf.square(dx)
+        return terms
+
+    def _features(
+        self, near: Mapping[str, tf.Tensor], is_context: tf.Tensor, training: bool
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor], list[tf.Tensor]]:
+        """Returns what q >= 1 adds to X^fe, Y^fe and Y^seen."""
+        own, of_neighbour = self._normalized(
+            self.derivative_normalization,
+            (_flatten_derivative(near["d"]), near["d_flag"]),
+            (_flatten_derivative(near["d_n"]), near["d_n_flag"]),
+            is_context,
+            training,
+        )
+        x_fe = [near["x_n"], near["dx"]]
+        y_fe = [near["dy"], *own]
+        y_seen = [near["y_n"], *of_neighbour]
+        if self.feature_order == 2:
+            x_fe += [near["x_nn"], near["dx_n"]]
+            for name, normalization in (
+                ("dd", self.difference_normalization),
+                ("d2", self.second_derivative_normalization),
+            ):
+                own, of_neighbour = self._normalized(
+                    normalization,
+                    (near[name], near[f"{name}_flag"]),
+                    (near[f"{name}_n"], near[f"{name}_n_flag"]),
+                    is_context,
+                    training,
+                )
+                y_fe += own
+                y_seen += of_neighbour
+        return x_fe, y_fe, y_seen
+
+    def _normalized(
+        self,
+        normalization: MaskedBatchNormalization,
+        own: tuple[tf.Tensor, tf.Tensor],
+        of_neighbour: tuple[tf.Tensor, tf.Tensor],
+        is_context: tf.Tensor,
+        training: bool,
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+        """Normalises a derivative and the neighbour's by the statistics of context points."""
+        statistics = (own[1] & is_context)[..., 0]
+        values = tf.concat([own[0], of_neighbour[0]], axis=1)
+        flags = tf.concat([own[1], of_neighbour[1]], axis=1)
+        mask = tf.concat([statistics, tf.zeros_like(statistics)], axis=1)
+        values = tf.where(flags, values, 0.0)
+        normalized = normalization(values, mask, training=training)
+        normalized = tf.where(flags, normalized, 0.0)
+        own_values, neighbour_values = tf.split(normalized, 2, axis=1)
+        own_flag, neighbour_flag = tf.split(tf.cast(flags, tf.float32), 2, axis=1)
+        return [own_values, own_flag], [neighbour_values, neighbour_flag]
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "encoding_dim": self.encoding_dim,
+            "shortest": self.shortest,
+            "longest": self.longest,
+            "feature_order": self.feature_order,
+            "taylor_order": self.taylor_order,
+            "num_neighbours": self.num_neighbours,
+            "neighbour_dims": self.neighbour_dims,
+            "max_derivative": self.max_derivative,
+            "seed": self.seed,
+        }

@@ -1,0 +1,1 @@
+"""Tasks to train and score neural processes on: Gaussian processes and image completion."""

@@ -1,0 +1,323 @@
+"""Held-out sequences: each with its own context and targets, kept on disk, scored once each."""
+
+import dataclasses
+import json
+import math
+import zipfile
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from taylorformer.data_wrangler.checks import check_integer
+from taylorformer.data_wrangler.files import replaced_whole
+from taylorformer.data_wrangler.provenance import versions
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+_FORMAT = 1
+_META = "meta"
+_ARRAYS = ("x", "y", "num_context", "num_target")
+_HYPERPARAMETER = "hyperparameter_"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TaskSet:
+    """n held-out sequences of one length N, each cut into context and targets in its own way.
+
+    In row r of `x` and `y` the first `num_context[r]` points are the context, and the next
+    `num_target[r]` are the targets, in the order they are scored. Points after them are not used.
+
+    Example:
+        >>> x, y = np.zeros([2, 5, 1]), np.zeros([2, 5, 1])
+        >>> tasks = TaskSet(x, y, num_context=[3, 1])
+        >>> inputs, y_target = tasks.batch([0, 1])
+        >>> inputs["x_context"].shape, y_target.shape, inputs["target_mask"].sum(axis=1).tolist()
+        ((2, 3, 1), (2, 4, 1), [2, 4])
+
+    Args:
+        x: `[n, N, D_x]`, float64 or float32, as it was made: scores that need all digits read it.
+        y: `[n, N, D_y]`, the same.
+        num_context: `[n]` integers, N_C of each sequence, 0 to N - 1.
+        num_target: `[n]` integers, N_T of each sequence, at least 1. None: all the other points,
+            N - N_C.
+        about: how the sequences were made; what JSON can hold.
+        hyperparameters: of the law that each sequence was drawn from, arrays `[n]` by name.
+
+    Raises:
+        TypeError: numbers of points that are no integers, or an `about` that JSON cannot hold.
+        ValueError: shapes that do not fit, numbers of points that a sequence does not have, or
+            values that are not finite at a point that is used.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    num_context: Any
+    num_target: Any = None
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    hyperparameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        x, y = _floats("x", self.x), _floats("y", self.y)
+        if x.shape[:2] != y.shape[:2] or not x.size or not y.size:
+            raise ValueError(
+                "`x` and `y` must have the shapes [n, N, D_x] and [n, N, D_y], none of them 0. "
+                f"Received: {list(x.shape)} and {list(y.shape)}"
+            )
+        count, length = x.shape[:2]
+        num_context = _counts("num_context", self.num_context, count)
+        given = length - num_context if self.num_target is None else self.num_target
+        num_target = _counts("num_target", given, count)
+        wrong = (num_context < 0) | (num_target < 1) | (num_context + num_target > length)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(
+                "`num_context` must be at least 0 and `num_target` at least 1, together at most "
+                f"N = {length}. Received: {num_context[row]} and {num_target[row]} in row {row}"
+            )
+        used = np.arange(length) < (num_context + num_target)[:, np.newaxis]
+        for name, values in (("x", x), ("y", y)):
+            bad = used & ~np.isfinite(values).all(axis=-1)
+            if bad.any():
+                row, point = np.argwhere(bad)[0]
+                raise ValueError(
+                    f"`{name}` must be finite at every point that is used. Received: "
+                    f"{values[row, point].tolist()} at point {point} of row {row}"
+                )
+        hyperparameters = {}
+        for name, column in self.hyperparameters.items():
+            hyperparameters[name] = np.asarray(column, np.float64)
+            if hyperparameters[name].shape != (count,):
+                raise ValueError(
+                    f"`hyperparameters` must hold arrays of the shape [n] = [{count}]. "
+                    f"Received: {name} of the shape {list(np.shape(column))}"
+                )
+        try:
+            about = json.loads(json.dumps(dict(self.about), allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"`about` must hold what JSON can. Received: {error}") from error
+        checked = (x, y, num_context, num_target, about, hyperparameters)
+        for field, value in zip(dataclasses.fields(self), checked, strict=True):
+            object.__setattr__(self, field.name, value)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def take(self, count: int) -> "TaskSet":
+        """Gives the first sequences.
+
+        Args:
+            count: how many, at most n.
+        """
+        count = check_integer("count", count, 1, len(self))
+        return dataclasses.replace(
+            self,
+            x=self.x[:count],
+            y=self.y[:count],
+            num_context=self.num_context[:count],
+            num_target=self.num_target[:count],
+            hyperparameters={name: v[:count] for name, v in self.hyperparameters.items()},
+        )
+
+    def batch(self, rows: Any, dtype: str = "float32") -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Makes one batch for `evaluate`, `log_prob` or `sample`.
+
+        Args:
+            rows: `[B]` integers, which sequences.
+            dtype: of x and y; "float64" for what needs all digits.
+
+        Returns:
+            `(inputs, y_target)` of the data contract, with N_C and N_T the largest of the batch.
+            Shorter sequences are padded at the end: False in `context_mask` and `target_mask`, and
+            0 in x and y.
+        """
+        rows = self._check_rows(rows)
+        num_context, num_target = self.num_context[rows], self.num_target[rows]
+        context = np.arange(num_context.max()) + np.zeros_like(num_context)[:, np.newaxis]
+        target = np.arange(num_target.max()) + num_context[:, np.newaxis]
+        context_mask = context < num_context[:, np.newaxis]
+        target_mask = target < (num_context + num_target)[:, np.newaxis]
+
+        def points(values: np.ndarray, places: np.ndarray, mask: np.ndarray) -> np.ndarray:
+            found = values[rows[:, np.newaxis], np.where(mask, places, 0)]
+            return np.where(mask[..., np.newaxis], found, 0).astype(dtype)
+
+        inputs = {
+            "x_context": points(self.x, context, context_mask),
+            "y_context": points(self.y, context, context_mask),
+            "x_target": points(self.x, target, target_mask),
+            "context_mask": context_mask,
+            "target_mask": target_mask,
+        }
+        return inputs, points(self.y, target, target_mask)
+
+    def batch_rows(self, batch_size: int) -> list[np.ndarray]:
+        """Divides the sequences into batches of like N_C and like N_T, to be padded little.
+
+        Args:
+            batch_size: B; the last batch may be smaller.
+
+        Returns:
+            The rows of each batch, `[B]` int64. Every row is in one of them.
+        """
+        batch_size = check_integer("batch_size", batch_size, 1)
+        num_batches = -(-len(self) // batch_size)
+        # Strips of like N_C as wide as they are long; inside a strip, sequences of like N_T.
+        strip = batch_size * math.isqrt(num_batches - 1) + batch_size
+        by_context = np.argsort(self.num_context, kind="stable")
+        rows = np.concatenate(
+            [
+                part[np.argsort(self.num_target[part], kind="stable")]
+                for part in np.split(by_context, range(strip, len(self), strip))
+            ]
+        )
+        return np.split(rows, range(batch_size, len(self), batch_size))
+
+    def batches(
+        self, batch_size: int, dtype: str = "float32"
+    ) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]]:
+        """Yields every sequence once, like with like, as `batch_rows` says.
+
+        Args:
+            batch_size: B; the last batch may be smaller.
+            dtype: of x and y.
+
+        Yields:
+            `(rows, inputs, y_target)`: which sequences, `[B]`, and their batch.
+        """
+        for rows in self.batch_rows(batch_size):
+            yield rows, *self.batch(rows, dtype)
+
+    def dataset(self, batch_size: int) -> "tf.data.Dataset":
+        """Makes a data set for `evaluate`, or for `fit` as `validation_data`.
+
+        Args:
+            batch_size: B; the last batch may be smaller.
+
+        Returns:
+            A `tf.data.Dataset` of the `(inputs, y_target)` of `batches`, of known cardinality. Its
+            B, N_C and N_T are None, so that no graph is traced anew.
+        """
+        import tensorflow as tf
+
+        batches = self.batch_rows(batch_size)
+        D_x, D_y = self.x.shape[-1], self.y.shape[-1]
+        shapes = {
+            "x_context": (tf.float32, [None, None, D_x]),
+            "y_context": (tf.float32, [None, None, D_y]),
+            "x_target": (tf.float32, [None, None, D_x]),
+            "context_mask": (tf.bool, [None, None]),
+            "target_mask": (tf.bool, [None, None]),
+            "y_target": (tf.float32, [None, None, D_y]),
+        }
+
+        def arrays(number: Any) -> list[np.ndarray]:
+            inputs, y_target = self.batch(batches[int(number)])
+            batch = {**inputs, "y_target": y_target}
+            return [batch[name] for name in shapes]
+
+        def element(number: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+            found = tf.numpy_function(arrays, [number], [dtype for dtype, _ in shapes.values()])
+            inputs = {
+                name: tf.ensure_shape(tensor, shape)
+                for tensor, (name, (_, shape)) in zip(found, shapes.items(), strict=True)
+            }
+            y_target = inputs.pop("y_target")
+            return inputs, y_target
+
+        return tf.data.Dataset.range(len(batches)).map(element).prefetch(tf.data.AUTOTUNE)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the sequences to one `.npz` file, without pickle.
+
+        A file that is there is replaced when the new one is complete.
+
+        Args:
+            path: of the file, used as it is; its folder is made.
+        """
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        arrays |= {f"{_HYPERPARAMETER}{name}": v for name, v in self.hyperparameters.items()}
+        meta = {"format": _FORMAT, "versions": versions(), "about": self.about}
+        arrays[_META] = np.array(json.dumps(meta))
+        with replaced_whole(path) as file:
+            np.savez(file, **arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "TaskSet":
+        """Reads what `save` wrote.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the file holds no task set, or one of a format that this version does not
+                know.
+        """
+        path = Path(path)
+        try:
+            with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            meta = json.loads(str(arrays.pop(_META)))
+            known = meta["format"] == _FORMAT
+            made_by = meta["versions"]["taylorformer"]
+            if known:
+                parts = {name: arrays.pop(name) for name in _ARRAYS}
+                hyperparameters = {
+                    name.removeprefix(_HYPERPARAMETER): v for name, v in arrays.items()
+                }
+                return cls(**parts, about=meta["about"], hyperparameters=hyperparameters)
+        except FileNotFoundError:
+            raise
+        except (
+            AttributeError,
+            EOFError,
+            KeyError,
+            OSError,
+            TypeError,
+            ValueError,
+            zipfile.BadZipFile,
+        ) as error:
+            raise ValueError(
+                f"`path` must be a file that `TaskSet.save` wrote. Received: {path} ({error})"
+            ) from error
+        raise ValueError(
+            f"`path` must have the format {_FORMAT}. Received: {path} of the format "
+            f"{meta['format']}, made by taylorformer {made_by}; this is "
+            f"{versions()['taylorformer']}"
+        )
+
+    def _check_rows(self, rows: Any) -> np.ndarray:
+        rows = np.asarray(rows)
+        if rows.ndim != 1 or not len(rows) or rows.dtype.kind not in "iu":
+            raise ValueError(
+                "`rows` must be integers of the shape [B], B at least 1. "
+                f"Received: dtype {rows.dtype}, shape {list(rows.shape)}"
+            )
+        if rows.min() < 0 or rows.max() >= len(self):
+            raise ValueError(
+                f"`rows` must be from 0 to {len(self) - 1}. "
+                f"Received: rows from {rows.min()} to {rows.max()}"
+            )
+        return rows.astype(np.int64)
+
+
+def _floats(name: str, values: Any) -> np.ndarray:
+    values = np.asarray(values)
+    if values.ndim != 3 or values.dtype.kind not in "fiu":
+        raise ValueError(
+            f"`{name}` must hold numbers of the shape [n, N, D_{name}]. "
+            f"Received: dtype {values.dtype}, shape {list(values.shape)}"
+        )
+    return values if values.dtype.kind == "f" else values.astype(np.float64)
+
+
+def _counts(name: str, values: Any, count: int) -> np.ndarray:
+    values = np.asarray(values)
+    if values.dtype.kind not in "iu":
+        raise TypeError(f"`{name}` must hold integers. Received: dtype {values.dtype}")
+    if values.shape != (count,):
+        raise ValueError(
+            f"`{name}` must have the shape [n] = [{count}]. Received: {list(values.shape)}"
+        )
+    return values.astype(np.int64)

@@ -1,0 +1,1 @@
+"""The layers of the Taylorformer: attention, its two towers, the local Taylor terms."""

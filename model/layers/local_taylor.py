@@ -1,0 +1,104 @@
+"""LocalTaylor: a wrapper that adds Taylor terms to a network (paper, section "LocalTaylor")."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from taylorformer.data_wrangler.checks import check_choice
+from taylorformer.data_wrangler.features.representation_extractor import RepresentationExtractor
+
+
+def feature_shapes(
+    extractor: RepresentationExtractor, input_shape: Mapping[str, Any]
+) -> dict[str, tuple[int | None, ...]]:
+    """Returns the static shapes of the features that an extractor makes."""
+    specs = {
+        key: keras.KerasTensor((None, None, input_shape[key][-1]), dtype="float32")
+        for key in ("x_context", "y_context", "x_target")
+    }
+    specs["y_target"] = keras.KerasTensor((None, None, input_shape["y_context"][-1]))
+    features = extractor.compute_output_spec(specs)
+    return {key: tuple(feature.shape) for key, feature in features.items()}
+
+
+@keras.saving.register_keras_serializable("taylorformer")
+class LocalTaylor(keras.layers.Layer):
+    """`mean = A + the explicit Taylor terms up to order p about n(i)`.
+
+    A is what the wrapped network makes of the features. p = 0 adds `Y^n`; p = 1 also `D^n dX`;
+    p = 2 also `1/2 D2^n dX^2`; None adds nothing. The sum is float32 under every dtype policy.
+
+    Args:
+        network: a layer that takes the dictionary of features of the extractor and gives a
+            dictionary with `mean` `[B, N_T, D_y]` (and anything else, which is handed on).
+        representation_extractor: makes the features and the explicit terms. None: a
+            `RepresentationExtractor` of the order wanted, with its other defaults.
+        taylor_order: p.
+
+    Raises:
+        ValueError: p is none of None, 0, 1, 2, or not the extractor's.
+    """
+
+    def __init__(
+        self,
+        network: keras.layers.Layer,
+        representation_extractor: RepresentationExtractor | None = None,
+        taylor_order: int | None = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(autocast=False, **kwargs)
+        check_choice("taylor_order", taylor_order, (None, 0, 1, 2))
+        if representation_extractor is None:
+            representation_extractor = RepresentationExtractor(
+                taylor_order=taylor_order, dtype=self.dtype_policy
+            )
+        if representation_extractor.taylor_order != taylor_order:
+            raise ValueError(
+                "`representation_extractor` must have the same `taylor_order`. Received: "
+                f"{representation_extractor.taylor_order} there, taylor_order={taylor_order}"
+            )
+        self.network = network
+        self.representation_extractor = representation_extractor
+        self.taylor_order = taylor_order
+
+    def build(self, input_shape: Mapping[str, Any]) -> None:
+        """Builds the extractor and the network from the shapes of a batch."""
+        if not self.representation_extractor.built:
+            self.representation_extractor.build(input_shape)
+        if not self.network.built:
+            self.network.build(feature_shapes(self.representation_extractor, input_shape))
+        self.built = True
+
+    def call(self, inputs: Mapping[str, tf.Tensor], training: bool = False) -> dict[str, Any]:
+        """Runs the extractor and the network on a batch of the data contract.
+
+        Returns:
+            What the network gives, with the explicit terms added to `mean`.
+        """
+        features = self.representation_extractor(inputs, training=training)
+        outputs = dict(self.network(features, training=training))
+        outputs["mean"] = tf.cast(outputs["mean"], tf.float32)
+        if self.taylor_order is not None:
+            outputs["mean"] += features["taylor_terms"]
+        return outputs
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "network": keras.saving.serialize_keras_object(self.network),
+            "representation_extractor": keras.saving.serialize_keras_object(
+                self.representation_extractor
+            ),
+            "taylor_order": self.taylor_order,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "LocalTaylor":
+        """Makes the layer from its configuration."""
+        config = dict(config)
+        for key in ("network", "representation_extractor"):
+            config[key] = keras.saving.deserialize_keras_object(config[key])
+        return cls(**config)

@@ -1,0 +1,163 @@
+"""MHA-X-Net: both attention towers and the head (paper, figure 1a)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from taylorformer.data_wrangler.seeds import child_seed
+from taylorformer.model.layers.attention import apply_dense, apply_joined, seeded_dense
+from taylorformer.model.layers.mask import context_visibility, target_visibility
+from taylorformer.model.layers.mha_x import MHAX
+from taylorformer.model.layers.mha_xy import MHAXY
+
+TOWERS = ("x", "xy")
+
+
+@keras.saving.register_keras_serializable("taylorformer")
+class MHAXNet(keras.layers.Layer):
+    """The network that LocalTaylor wraps: MHA-X and MHA-XY side by side, then the head.
+
+    `z = Dense(concat(O_X, O_XY))`, the adjustment `A = Dense(z)`, the raw scale `Dense(z)`.
+
+    Args:
+        num_heads: H.
+        head_dim: width of one head.
+        width: width of the towers and of z.
+        num_layers: L, layers of each tower.
+        dropout: rate of the dropout in the feed-forward parts.
+        towers: which towers to use, of "x" (MHA-X) and "xy" (MHA-XY).
+        seed: for the first weights and the dropout. None: at random.
+
+    Raises:
+        TypeError, ValueError: an argument outside its range.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        head_dim: int,
+        width: int,
+        num_layers: int,
+        dropout: float = 0.0,
+        towers: Sequence[str] = TOWERS,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(autocast=False, **kwargs)
+        legal = isinstance(towers, (list, tuple)) and all(tower in TOWERS for tower in towers)
+        if not legal or not towers or len(set(towers)) != len(towers):
+            raise ValueError(
+                '`towers` must name one or both of "x" and "xy", each once. '
+                f"Received: towers={towers!r}"
+            )
+        self.num_heads = num_heads
+        self.head_dim = head_dim
+        self.width = width
+        self.num_layers = num_layers
+        self.dropout = dropout
+        self.towers = towers
+        self.seed = seed
+        shared = {
+            "num_heads": num_heads,
+            "head_dim": head_dim,
+            "width": width,
+            "num_layers": num_layers,
+            "dropout": dropout,
+            "dtype": self.dtype_policy,
+        }
+        self.mha_x = self.mha_xy = None
+        if "x" in towers:
+            self.mha_x = MHAX(seed=child_seed(seed, 0), name="mha_x", **shared)
+        if "xy" in towers:
+            self.mha_xy = MHAXY(seed=child_seed(seed, 1), name="mha_xy", **shared)
+
+    def build(self, input_shape: Mapping[str, Any]) -> None:
+        """Builds the towers and the head from the widths of the features."""
+        y_dims = input_shape["y"][-1]
+        if self.mha_x is not None:
+            self.mha_x.build(input_shape["x_fe"], input_shape["y"])
+        if self.mha_xy is not None:
+            self.mha_xy.build(input_shape["x_fe"], input_shape["y_fe"], input_shape["y_seen"])
+        policy = self.dtype_policy
+        self.join_dense = seeded_dense(self.width, self.seed, 2, policy, "join")
+        self.mean_dense = seeded_dense(y_dims, self.seed, 3, policy, "mean")
+        self.scale_dense = seeded_dense(y_dims, self.seed, 4, policy, "scale")
+        self.join_dense.build((None, None, self.width * len(self.towers)))
+        self.mean_dense.build((None, None, self.width))
+        self.scale_dense.build((None, None, self.width))
+        self.built = True
+
+    def call(self, features: Mapping[str, tf.Tensor], training: bool = False) -> dict[str, Any]:
+        """Runs the towers and the head.
+
+        Args:
+            features: what `RepresentationExtractor` gives.
+            training: use dropout.
+
+        Returns:
+            `{"mean": A [B, N_T, D_y], "raw_scale": [B, N_T, D_y]}`, float32.
+        """
+        context_visible = context_visibility(features["context_mask"])
+        visible = target_visibility(features["context_mask"], features["target_seen"])
+        joined = []
+        if self.mha_x is not None:
+            joined.append(
+                self.mha_x(
+                    features["x_fe"],
+                    features["y"],
+                    visible=visible,
+                    context_visible=context_visible,
+                    training=training,
+                )
+            )
+        if self.mha_xy is not None:
+            joined.append(
+                self.mha_xy(
+                    features["x_fe"],
+                    features["y_fe"],
+                    features["y_seen"],
+                    visible=visible,
+                    context_visible=context_visible,
+                    training=training,
+                )
+            )
+        return self.head(joined)
+
+    def head(self, joined: list[tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Turns O_X and O_XY, `[B, R, width]` each, into A and the raw scale, `[B, R, D_y]`."""
+        z = apply_dense(self.join_dense, tf.concat(joined, axis=-1))
+        return {
+            "mean": tf.cast(apply_dense(self.mean_dense, z), tf.float32),
+            "raw_scale": tf.cast(apply_dense(self.scale_dense, z), tf.float32),
+        }
+
+    def row_head(
+        self, joined: list[tf.Tensor], mean_and_scale: tuple[tf.Tensor, tf.Tensor]
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Does what `head` does for one row of every sample, the last two Dense layers joined.
+
+        Args:
+            joined: O_X and O_XY, `[B, S, width]` each.
+            mean_and_scale: both Dense layers, joined.
+
+        Returns:
+            A and the raw scale, `[B, S, D_y]` each, float32.
+        """
+        z = apply_dense(self.join_dense, tf.concat(joined, axis=-1))
+        mean, raw_scale = tf.split(apply_joined(mean_and_scale, z), 2, axis=-1)
+        return tf.cast(mean, tf.float32), tf.cast(raw_scale, tf.float32)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "head_dim": self.head_dim,
+            "width": self.width,
+            "num_layers": self.num_layers,
+            "dropout": self.dropout,
+            "towers": list(self.towers),
+            "seed": self.seed,
+        }

@@ -1,0 +1,153 @@
+"""Finds words that this project does not use, in names, docstrings, comments, messages and docs.
+
+    python tests/plain_words.py [FILE OR FOLDER ...]
+
+prints one line for each. The list is short: words of a private dialect, each with a term of the
+field or a plain word that says more. `ALLOWED` lists the exceptions with their reasons.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = (
+    "benchmarks",
+    "comparison_models",
+    "data_wrangler",
+    "docs",
+    "examples",
+    "model",
+    "taylorformer",
+    "tests",
+    "training_and_evaluation",
+)
+FILES = ("CHANGELOG.md", "README.md", "setup.py", "Makefile", "pyproject.toml")
+
+# In sentences: the pattern, and what to say instead.
+SENTENCES = {
+    r"laws?": "distribution",
+    r"(?<!\bin )(?<!\btakes )(?<!\btake )places?": "index, position, order or child number",
+    r"in the places? of": "instead of, for",
+    r"gave": "returned by",
+    r"(go|goes|going|gone|went) on": "resumes, continues",
+    r"(go|goes|going|went) with no": "is independent of",
+    r"architectures?": "model (the object) or preset (its settings)",
+    r"(?<!neural )networks?": "model (the object) or preset (its settings)",
+    r"(an|the|of|its|one's|their) own(?= [.,;:)]|[.,;:)]|$)": "context, target, window, ...",
+    r"the (known|near|found|several)(?=[.,;:)]|$)": "context, target, window, ...",
+}
+
+# In names: as one of the parts between underscores, or as the whole name.
+NAME_PARTS = {
+    "law": "distribution",
+    "laws": "distribution",
+    "place": "index, position, order or child number",
+    "places": "index, position, order or child number",
+    "gave": "returned",
+    "architecture": "model or preset",
+    "architectures": "model or preset",
+}
+WHOLE_NAMES = {
+    name: "a noun: context, target, window, horizon, sequence, sample path, ..."
+    for name in ("own", "known", "near", "found", "several")
+}
+
+# (file or folder, what stands there): why it may.
+ALLOWED: dict[tuple[str, str], str] = {
+    ("tests/plain_words.py", ""): "this list",
+    ("tests/test_words.py", ""): "tests of this list",
+}
+
+
+def _sentence_words(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yields the offset of each word that is not used, the word, and what to say instead."""
+    for pattern, instead in SENTENCES.items():
+        for match in re.finditer(
+            rf"\b{pattern}\b" if pattern[-1] != ")" else rf"\b{pattern}", text, re.IGNORECASE
+        ):
+            yield match.start(), match[0], instead
+
+
+def _names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yields the line and the name of everything that a file defines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+
+
+def _name_words(name: str) -> Iterator[tuple[str, str]]:
+    parts = name.strip("_").lower().split("_")
+    joined = name.strip("_").lower()
+    for part in dict.fromkeys(parts):
+        if part in NAME_PARTS:
+            yield part, NAME_PARTS[part]
+    if joined in WHOLE_NAMES:
+        yield joined, WHOLE_NAMES[joined]
+    if "goes_on" in joined or "go_on" in joined:
+        yield "goes_on", "resumes, continues"
+
+
+def words_of_python(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yields line, word and what to say instead, for names, strings and comments."""
+    for line, name in _names(ast.parse(text)):
+        for word, instead in _name_words(name):
+            yield line, f"{name} ({word})", instead
+    strings = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", -1)}
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        # A string without a space is a name or a value, not a sentence.
+        if token.type in strings and " " in token.string.strip():
+            for offset, word, instead in _sentence_words(token.string):
+                yield token.start[0] + token.string.count("\n", 0, offset), word, instead
+
+
+def words_of_text(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yields line, word and what to say instead, for a file of text."""
+    for offset, word, instead in _sentence_words(text):
+        yield 1 + text.count("\n", 0, offset), word, instead
+
+
+def find_words(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Yields line, word and what to say instead, for one file of the repository."""
+    place = path.resolve().relative_to(ROOT).as_posix()
+    find = words_of_python if path.suffix == ".py" else words_of_text
+    for line, word, instead in find(path.read_text(encoding="utf-8")):
+        allowed = any(
+            place.startswith(where) and word.lower().startswith(what) for where, what in ALLOWED
+        )
+        if not allowed:
+            yield line, word, instead
+
+
+def all_files(arguments: tuple[str, ...] = ()) -> Iterator[Path]:
+    """Yields every Python, Markdown and settings file, or those of some files and folders."""
+    for name in arguments or (*FOLDERS, *FILES):
+        path = ROOT / name
+        found = sorted(path.rglob("*")) if path.is_dir() else [path]
+        yield from (file for file in found if file.suffix in (".py", ".md", ".toml", ""))
+
+
+def main(arguments: list[str]) -> int:
+    """Prints what stands where; the exit code is 1 where there is something."""
+    count = 0
+    for path in all_files(tuple(arguments)):
+        if path.is_file():
+            for line, word, instead in find_words(path):
+                count += 1
+                sys.stdout.write(f"{path.relative_to(ROOT)}:{line}: {word} -> {instead}\n")
+    sys.stdout.write(f"{count} words\n")
+    return int(count > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

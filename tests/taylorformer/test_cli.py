@@ -1,0 +1,286 @@
+"""The command line: from a file to a model folder, a forecast and scores."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from forecasting import TINY, long_table, wave_table
+
+from taylorformer.cli import main
+from taylorformer.training_and_evaluation.forecasting import presets
+
+FIT = ("--preset", "tiny", "--context-length", "6", "--horizon", "4")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tiny_preset():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(presets, "PRESETS", {**presets.PRESETS, "tiny": TINY})
+        yield
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs a command; gives its exit code, standard output and standard error."""
+
+    def command(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        return stopped.value.code or 0, *capsys.readouterr()
+
+    return command
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table, and a model that the command line has trained on it."""
+    folder = tmp_path_factory.mktemp("cli")
+    wave_table().to_csv(folder / "table.csv", index=False)
+    with pytest.raises(SystemExit) as stopped:
+        main(["fit", str(folder / "table.csv"), "--model", str(folder / "model"), *FIT])
+    assert not stopped.value.code
+    return folder
+
+
+def one_line(error):
+    assert error.startswith("Error: ") and error.count("\n") == 1
+    return error
+
+
+def test_fit_writes_a_model_and_says_what_to_do_next(folder, run):
+    names = sorted(path.name for path in (folder / "model").iterdir())
+    assert names == ["forecaster.json", "model.keras", "training.npz"]
+    code, out, _ = run("fit", folder / "table.csv", "--model", folder / "model", *FIT, "--resume")
+    assert code == 0 and "Trained 4 steps on 53 windows" in out
+    assert f"taylorformer forecast {folder / 'table.csv'} --model {folder / 'model'}" in out
+
+
+def test_nothing_is_overwritten_unasked(folder, run):
+    code, out, error = run("fit", folder / "table.csv", "--model", folder / "model", *FIT)
+    assert code == 2 and not out
+    assert "holds a model; --resume goes on with it, --overwrite starts anew" in one_line(error)
+    options = ("--resume", "--overwrite")
+    code, _, error = run("fit", folder / "table.csv", "--model", folder / "model", *options)
+    assert code == 2 and "exclude each other" in one_line(error)
+    # Other settings are another training.
+    options = (*FIT, "--resume", "--seed", "9")
+    code, _, error = run("fit", folder / "table.csv", "--model", folder / "model", *options)
+    assert code == 2 and "the data and settings it began with" in one_line(error)
+
+
+def test_a_model_without_its_training_cannot_be_resumed(folder, run, tmp_path):
+    model = tmp_path / "model"
+    model.mkdir()
+    for name in ("forecaster.json", "model.keras"):
+        (model / name).write_bytes((folder / "model" / name).read_bytes())
+    for options in ((), ("--resume",)):
+        code, _, error = run("fit", folder / "table.csv", "--model", model, *FIT, *options)
+        assert code == 2 and "without its training; --overwrite replaces it" in one_line(error)
+    (model / "forecaster.json").write_text("{}")
+    output = ("--output", tmp_path / "f.csv")
+    code, _, error = run("forecast", folder / "table.csv", "--model", model, *output)
+    assert code == 2 and "that `save` wrote" in one_line(error)
+
+
+def test_overwriting_begins_when_the_new_training_does(folder, run, tmp_path):
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "training.npz").write_bytes((folder / "model" / "training.npz").read_bytes())
+    options = ("--overwrite", "--horizon", "80")
+    code, _, error = run("fit", folder / "table.csv", "--model", model, *FIT[:4], *options)
+    assert code == 2 and "context_length + horizon = 86 rows" in one_line(error)
+    assert (model / "training.npz").exists()
+
+
+def test_ids_are_text_and_float_times_keep_their_digits(run, tmp_path):
+    rows = [
+        f"00{shop},{0.005 * row + 1.7e9!r},{row % 7 + shop}" for shop in (1, 2) for row in range(60)
+    ]
+    path, model, output = (tmp_path / name for name in ("my table.csv", "model", "f.csv"))
+    path.write_text("unique_id,ds,y\n" + "\n".join(rows) + "\n")
+    code, out, error = run("fit", path, "--model", model, *FIT, "--max-steps", "1")
+    assert code == 0, error
+    assert f"taylorformer forecast '{path}'" in out
+    code, _, error = run("forecast", path, "--model", model, "--output", output, "--samples", "2")
+    assert code == 0, error
+    table = pd.read_csv(output, dtype={"unique_id": str})
+    assert list(table["unique_id"]) == ["001"] * 4 + ["002"] * 4
+    assert table["ds"].nunique() == 4 and (table["ds"] > 1.7e9).all()
+    path.write_text("unique_id,ds,y\n" + "\n".join(rows[:60]) + "\n")
+    code, _, error = run("forecast", path, "--model", model, "--output", output, "--samples", "2")
+    assert code == 0 and not error.count("not there in training")
+
+
+def test_forecast_writes_quantiles_and_a_picture(folder, run, tmp_path):
+    output = tmp_path / "new" / "forecast.csv"
+    options = ("--samples", "20", "--quantile", "0.1", "--quantile", "0.9", "--seed", "3")
+    code, out, _ = run(
+        "forecast", folder / "table.csv", "--model", folder / "model", "--output", output, *options
+    )
+    assert code == 0 and str(output) in out
+    table = pd.read_csv(output)
+    assert list(table.columns) == ["ds", "mean", "stddev", "q10", "q90"] and len(table) == 4
+    assert table["ds"].iloc[0] == "2020-03-31" and (table["q10"] < table["q90"]).all()
+    assert output.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    again = tmp_path / "again.csv"
+    run("forecast", folder / "table.csv", "--model", folder / "model", "--output", again, *options)
+    assert again.read_text() == output.read_text()
+
+
+def test_forecast_at_places_of_ones_own(folder, run, tmp_path):
+    future = tmp_path / "future.csv"
+    future.write_text("ds\n2020-03-31\n2020-04-02\n")
+    output, picture = tmp_path / "forecast.csv", tmp_path / "picture.png"
+    options = ("--future", future, "--samples", "3", "--plot", picture)
+    code, _, _ = run(
+        "forecast", folder / "table.csv", "--model", folder / "model", "--output", output, *options
+    )
+    assert code == 0 and picture.exists() and not output.with_suffix(".png").exists()
+    assert list(pd.read_csv(output)["ds"]) == ["2020-03-31", "2020-04-02"]
+
+
+def test_backtest_shows_and_writes_scores(folder, run, tmp_path):
+    options = ("--samples", "3", "--season", "19 days", "--windows", "2")
+    code, out, _ = run(
+        *("backtest", folder / "table.csv", "--model", folder / "model"),
+        *("--output", tmp_path / "scores", *options),
+    )
+    assert code == 0 and "2 windows of the test part" in out
+    for words in ("taylorformer", "last_value", "seasonal", "free_running_crps"):
+        assert words in out
+    table = pd.read_csv(tmp_path / "scores" / "scores.csv")
+    assert all(
+        name == "line" or name.startswith(("teacher_forced_", "free_running_"))
+        for name in table.columns
+    )
+    assert (tmp_path / "scores" / "reliability.png").exists()
+    code, out, _ = run(
+        *("backtest", folder / "table.csv", "--model", folder / "model"),
+        *("--units", "scaled", "--part", "validation", "--step", "3", "--samples", "2"),
+    )
+    assert code == 0 and "standardised" in out
+
+
+def test_export_writes_a_saved_model(folder, run, tmp_path):
+    arguments = ("export", "--model", folder / "model", "--output", tmp_path / "served")
+    code, out, _ = run(*arguments)
+    assert code == 0 and "serving_default" in out
+    assert (tmp_path / "served" / "saved_model.pb").exists()
+    code, _, error = run(*arguments)
+    assert code == 2 and "is not empty; --overwrite replaces" in one_line(error)
+    code, _, error = run("export", "--model", tmp_path, "--output", tmp_path / "other")
+    assert code == 2 and "holds no trained model" in one_line(error)
+
+
+def test_a_dry_run_says_what_would_be_read(folder, run, tmp_path):
+    table = long_table()
+    table = pd.concat([table, table.tail(1)])
+    table.to_csv(tmp_path / "long.csv", index=False)
+    arguments = ("fit", tmp_path / "long.csv", "--model", tmp_path / "model", *FIT, "--dry-run")
+    code, out, error = run(*arguments)
+    assert code == 2 and "shop 1" in out and "duplicates" in one_line(error)
+    code, out, _ = run(*arguments, "--duplicates", "first")
+    assert code == 0
+    for words in ("unique_id", "duplicates", "gaps", "training    130 rows, 103 windows"):
+        assert words in out
+    # Training does not need the test part, so its being too short is no error.
+    wave_table(80).to_csv(tmp_path / "short.csv", index=False)
+    options = (*FIT, "--dry-run", "--fractions", "0.7", "0.27", "0.03")
+    code, out, _ = run("fit", tmp_path / "short.csv", "--model", tmp_path / "model", *options)
+    assert code == 0 and "horizon = 4 rows in the test part. Received: 3" in out
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_dry_run_and_help_need_no_tensorflow(folder):
+    script = (
+        "import sys\n"
+        "from taylorformer.cli import main\n"
+        "try:\n"
+        "    main(sys.argv[1:])\n"
+        "finally:\n"
+        "    assert not {'tensorflow', 'keras'} & set(sys.modules)\n"
+    )
+    table = str(folder / "table.csv")
+    dry = ("fit", table, "--model", "nowhere", *FIT[2:], "--dry-run")
+    for arguments in (
+        dry,
+        ("fit", "--help"),
+        ("forecast", "--help"),
+        ("backtest", "--help"),
+        ("export", "--help"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", script, *arguments], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_several_targets_covariates_and_other_forms_of_numbers(run, tmp_path):
+    rng = np.random.default_rng(0)
+    table = wave_table(60).assign(z=rng.normal(size=60), heat=rng.normal(size=60))
+    table["ds"] = table["ds"].dt.strftime("%d.%m.%Y")
+    path, future = tmp_path / "table.csv", tmp_path / "future.csv"
+    table.to_csv(path, index=False, sep=";", decimal=",")
+    pd.DataFrame({"ds": ["01.03.2020"], "heat": [0.5]}).to_csv(
+        future, index=False, sep=";", decimal=","
+    )
+    form = ("--separator", ";", "--decimal", ",")
+    code, _, error = run(
+        *("fit", path, "--model", tmp_path / "model", *FIT, *form, "--date-format", "%d.%m.%Y"),
+        *("--target", "y", "--target", "z", "--covariate", "heat", "--max-steps", "1"),
+    )
+    assert code == 0, error
+    arguments = ("forecast", path, "--model", tmp_path / "model", *form)
+    output = ("--output", tmp_path / "forecast.csv", "--samples", "2")
+    code, _, error = run(*arguments, *output)
+    assert code == 2 and "future" in one_line(error)
+    code, _, error = run(*arguments, *output, "--future", future)
+    assert code == 0, error
+    found = pd.read_csv(tmp_path / "forecast.csv")
+    assert list(found["target"]) == ["y", "z"] and list(found["ds"]) == ["2020-03-01"] * 2
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("ds,y\n2020-01-01,1\n2020-01-02,-\n", ["`y`", "row 2", "'-'"]),
+        ("ds,y\n2020-01-01,1\n31.12.2020,2\n", ["`ds`", "row 2", "'31.12.2020'"]),
+        ("ds,y\n2020-01-01,1\n2020-01-01,2\n", ["`ds`", "rows 1 and 2", "2020-01-01"]),
+        ("ds,y\n2020-01-02,1\n2020-01-01,2\n", ["`ds`", "row 2", "unsorted"]),
+        ("ds,a,b\n2020-01-01,1,2\n", ["target", "'a'", "'b'"]),
+        ("ds,y\n2020-01-01,1\n2020-01-02,2\n", ["context_length + horizon = 10 rows"]),
+        ("", ["CSV"]),
+    ],
+    ids=["text in y", "date", "duplicate", "unsorted", "which target", "too short", "empty"],
+)
+def test_bad_tables_give_one_line(run, tmp_path, text, words):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    code, out, error = run("fit", path, "--model", tmp_path / "model", *FIT)
+    assert code == 2 and not out
+    for word in words:
+        assert word in one_line(error)
+    assert not (tmp_path / "model").exists()
+
+
+def test_bad_options_give_one_line(folder, run, tmp_path):
+    table, model = folder / "table.csv", tmp_path / "model"
+    output = ("--output", tmp_path / "f.csv")
+    for arguments, word in [
+        (("fit", "nowhere.csv", "--model", model), "mauna_loa_co2"),
+        (("fit", "ETTm2", "--model", model), "ETTm2.csv"),
+        (("fit", table, "--model", model, "--preset", "huge"), "'huge'"),
+        (("fit", table, "--model", model, "--time", "when"), "'when'"),
+        (("fit", folder, "--model", model), "must be a file that is there"),
+        (("backtest", table, "--model", folder / "model", "--season", "7"), "span=7"),
+        (("fit", table, "--model", model, "--horizon", "0"), "--horizon"),
+        (("fit", table), "--model"),
+        (("forecast", table, "--model", tmp_path, *output), "holds no trained model"),
+        (("forecast", table, "--model", folder / "model"), "--output"),
+        (("backtest", table, "--model", folder / "model", "--season", "soon"), "soon"),
+    ]:
+        code, out, error = run(*arguments)
+        assert code == 2 and not out
+        assert word in one_line(error)

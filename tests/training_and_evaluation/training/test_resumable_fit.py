@@ -1,0 +1,231 @@
+"""Training that is stopped, or killed, goes on as if it had not been."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import keras
+import numpy as np
+import pytest
+from forecasting import TINY, tiny_forecaster, wave_table
+
+from taylorformer.data_wrangler.tables.series import load_mauna_loa_co2
+from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
+
+PRESETS = {
+    schedule: dataclasses.replace(TINY, max_steps=6, schedule=schedule, dropout=0.2)
+    for schedule in ("constant", "cosine")
+}
+
+
+class StopAt(keras.callbacks.Callback):
+    """Does what Ctrl-C does, in the middle of a batch that is counted from the start."""
+
+    def __init__(self, batch):
+        super().__init__()
+        self.left = batch
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+
+
+@pytest.fixture(scope="module")
+def table():
+    return wave_table()
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(table):
+    return tiny_forecaster(preset=PRESETS["cosine"]).fit(table)
+
+
+def assert_same(first, second):
+    for ours, theirs in zip(first.model_.get_weights(), second.model_.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert first.history_.equals(second.history_)
+
+
+def test_stopped_training_goes_on_to_the_same_weights(uninterrupted, table, tmp_path):
+    options = {"preset": uninterrupted.preset}
+    checkpoint = tmp_path / "folder" / "training.npz"
+    for batch in (1, 3, 0):
+        forecaster = tiny_forecaster(**options)
+        with pytest.raises(KeyboardInterrupt):
+            forecaster.fit(table, checkpoint=checkpoint, resume=True, callbacks=[StopAt(batch)])
+    done = tiny_forecaster(**options).fit(table, checkpoint=checkpoint, resume=True)
+    assert_same(done, uninterrupted)
+    # What is done is not done again.
+    again = tiny_forecaster(**options)
+    again.fit(table, checkpoint=checkpoint, resume=True, callbacks=[StopAt(0)])
+    assert_same(again, uninterrupted)
+    assert [path.name for path in checkpoint.parent.iterdir()] == ["training.npz"]
+
+
+def test_after_a_stop_the_best_weights_so_far_can_be_used(table):
+    forecaster = tiny_forecaster(preset=PRESETS["constant"])
+    with pytest.raises(KeyboardInterrupt):
+        forecaster.fit(table, callbacks=[StopAt(3)])
+    assert list(forecaster.history_["step"]) == [2]
+    assert np.isfinite(forecaster.forecast(table, num_samples=3).samples).all()
+    early = tiny_forecaster(preset=PRESETS["constant"])
+    with pytest.raises(KeyboardInterrupt):
+        early.fit(table, callbacks=[StopAt(1)])
+    assert not hasattr(early, "model_")
+
+
+def test_more_steps_are_the_same_training_continued(table, tmp_path):
+    checkpoint = tmp_path / "training.npz"
+    options = {"preset": PRESETS["constant"]}
+    tiny_forecaster(max_steps=4, **options).fit(table, checkpoint=checkpoint)
+    longer = tiny_forecaster(**options).fit(table, checkpoint=checkpoint, resume=True)
+    assert_same(longer, tiny_forecaster(**options).fit(table))
+
+
+def test_fewer_steps_than_are_done_are_refused(table, tmp_path):
+    checkpoint = tmp_path / "training.npz"
+    tiny_forecaster().fit(table, checkpoint=checkpoint)
+    with pytest.raises(ValueError, match=r"at least the 4 steps of .*training\.npz"):
+        tiny_forecaster(max_steps=2).fit(table, checkpoint=checkpoint, resume=True)
+
+
+def test_without_resume_training_starts_anew(table, tmp_path):
+    checkpoint = tmp_path / "training.npz"
+    first = tiny_forecaster().fit(table, checkpoint=checkpoint)
+    assert_same(tiny_forecaster().fit(table, checkpoint=checkpoint), first)
+    assert len(first.history_) == 2
+
+
+def test_training_goes_on_with_its_own_data_and_settings_only(table, tmp_path):
+    checkpoint = tmp_path / "training.npz"
+    tiny_forecaster().fit(table, checkpoint=checkpoint)
+    before = checkpoint.read_bytes()
+    changed = table.assign(y=table["y"] * 2)
+    test_part = table.copy()
+    test_part.loc[80:, "y"] = 0.0
+    for other, data in (
+        (tiny_forecaster(), changed),
+        (tiny_forecaster(seed=1), table),
+        (tiny_forecaster(horizon=3), table),
+        # Epochs would have another length.
+        (tiny_forecaster(max_steps=1), table),
+    ):
+        with pytest.raises(ValueError, match="only go on with the data and settings it began"):
+            other.fit(data, checkpoint=checkpoint, resume=True)
+    assert checkpoint.read_bytes() == before
+    tiny_forecaster().fit(test_part, checkpoint=checkpoint, resume=True)
+
+
+def test_a_file_that_is_no_checkpoint(table, tmp_path):
+    checkpoint = tmp_path / "training.npz"
+    tiny_forecaster(max_steps=1).fit(table, checkpoint=checkpoint)
+    for content in (b"nothing", b"", checkpoint.read_bytes()[:-100]):
+        checkpoint.write_bytes(content)
+        with pytest.raises(ValueError, match=r"a file that training has written\. Received"):
+            tiny_forecaster().fit(table, checkpoint=checkpoint, resume=True)
+    np.savez(checkpoint, meta=np.array(json.dumps({"format": 9, "versions": {}})))
+    with pytest.raises(ValueError, match="must have the format 1"):
+        tiny_forecaster().fit(table, checkpoint=checkpoint, resume=True)
+
+
+def test_other_versions_are_named(table, tmp_path):
+    checkpoint = tmp_path / "training.npz"
+    tiny_forecaster().fit(table, checkpoint=checkpoint)
+    with np.load(checkpoint) as file:
+        content = dict(file)
+    meta = json.loads(str(content["meta"]))
+    meta["versions"]["keras"] = "3.0"
+    np.savez(checkpoint, **{**content, "meta": np.array(json.dumps(meta))})
+    with pytest.warns(UserWarning, match=r"began with keras 3\.0 and goes on with other versions"):
+        tiny_forecaster().fit(table, checkpoint=checkpoint, resume=True)
+
+
+def test_training_stops_early_and_keeps_the_best_weights(table):
+    preset = dataclasses.replace(
+        PRESETS["constant"], max_steps=20, steps_per_epoch=1, patience=2, learning_rate=0.5
+    )
+    forecaster = tiny_forecaster(preset=preset).fit(table)
+    history = forecaster.history_
+    best = int(history["validation_teacher_forced_nll"].idxmin())
+    assert len(history) == best + 1 + 2 < 20
+    assert forecaster.report_["best_step"] == history["step"].iloc[best]
+    result = forecaster.backtest(table, part="validation", num_samples=0, step=1, units="scaled")
+    found = result.scores.set_index("line").loc["taylorformer", "teacher_forced_nll"]
+    assert found == pytest.approx(history["validation_teacher_forced_nll"].min(), rel=1e-4)
+
+
+# Kill -9, with the command line and compiled steps.
+
+COMMAND = (
+    *(sys.executable, "-m", "taylorformer", "fit", "mauna_loa_co2", "--target", "co2"),
+    *("--context-length", "12", "--horizon", "6", "--max-steps", "900", "--seed", "5"),
+)
+
+
+def start(folder, *options):
+    return subprocess.Popen(
+        [*COMMAND, "--model", str(folder), *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A process in the background of a shell ignores Ctrl-C, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def wait_for_change(path, before):
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline:
+        if path.exists() and path.stat().st_mtime_ns != before:
+            return path.stat().st_mtime_ns
+        time.sleep(0.02)
+    raise TimeoutError(str(path))
+
+
+@pytest.mark.slow
+def test_killed_five_times_training_ends_with_the_same_weights(tmp_path, record_property):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    process = start(whole)
+    first = wait_for_change(whole / "training.npz", None)
+    _, text = process.communicate()
+    assert process.returncode == 0, text
+    seconds = ((whole / "training.npz").stat().st_mtime_ns - first) / 1e9
+    moments = np.random.default_rng(0).uniform(0, 0.12 * seconds, 5)
+    killed_at, before = [], None
+    for number, moment in enumerate(moments):
+        process = start(broken, *(["--resume"] if number else []))
+        before = wait_for_change(broken / "training.npz", before)
+        time.sleep(moment)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        assert not (broken / "forecaster.json").exists()
+        before = (broken / "training.npz").stat().st_mtime_ns
+        with np.load(broken / "training.npz") as file:
+            killed_at.append(json.loads(str(file["meta"]))["epoch"])
+    record_property("epochs at the five kills", str(killed_at))
+    process = start(broken, "--resume")
+    _, text = process.communicate()
+    assert process.returncode == 0, text
+    assert killed_at == sorted(set(killed_at)) and killed_at[-1] < 18
+    assert_same(Forecaster.load(broken), Forecaster.load(whole))
+    table = load_mauna_loa_co2().to_frame()
+    ours, theirs = (Forecaster.load(f).forecast(table, num_samples=3) for f in (broken, whole))
+    np.testing.assert_array_equal(ours.samples, theirs.samples)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_polite_stop_says_how_to_go_on(tmp_path, sign):
+    process = start(tmp_path / "model")
+    wait_for_change(tmp_path / "model" / "training.npz", None)
+    process.send_signal(sign)
+    _, text = process.communicate()
+    assert process.returncode == 1
+    assert text.splitlines()[-1] == "Stopped. The same command with --resume goes on."
+    assert os.listdir(tmp_path / "model") == ["training.npz"]

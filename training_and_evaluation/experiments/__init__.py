@@ -1,0 +1,1 @@
+"""Experiments on tasks: presets, runs, records, and the tables and pictures made of them."""

@@ -1,0 +1,218 @@
+"""The demonstration: a year of carbon dioxide, forecast from the two years before it."""
+
+import dataclasses
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from taylorformer.data_wrangler.checks import check_integer
+from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.tables.series import Series, load_mauna_loa_co2
+from taylorformer.training_and_evaluation.forecasting.backtest import Backtest
+from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
+from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
+from taylorformer.training_and_evaluation.forecasting.presets import PRESETS, ForecastPreset
+from taylorformer.training_and_evaluation.training.progress import TrainingBar, WorkProgress
+
+UNIT = "ppm"
+_TITLES = {
+    "taylorformer": "Taylorformer",
+    "last_value": "repeat the last value",
+    "last_difference": "go on with the last slope",
+    "seasonal": "same week last year",
+}
+_PRESET = dataclasses.replace(
+    PRESETS["compact"],
+    name="demo",
+    steps_per_epoch=30,
+    patience=None,
+    max_validation_windows=50,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class DemoSettings:
+    """What the demonstration trains and how; lengths are in rows, which are weeks.
+
+    Attributes:
+        context_length: N_C.
+        horizon: N_T.
+        preset: the network and how it is trained.
+        num_test_windows: at most this many, the last ones; their targets do not overlap.
+        season: length of the season of the naive forecast.
+    """
+
+    context_length: int = 104
+    horizon: int = 52
+    preset: ForecastPreset = _PRESET
+    num_test_windows: int = 8
+    season: str = "365.25 days"
+
+
+def run_demo(
+    output: Path,
+    seed: int = 0,
+    steps: int = 600,
+    num_samples: int = 100,
+    settings: DemoSettings | None = None,
+) -> None:
+    """Trains a small Taylorformer on the Mauna Loa record and forecasts held-out years with it.
+
+    The weights kept are those with the best score on validation windows; test windows are looked
+    at once, at the end. Into `output` go
+
+    - `forecast.png`, `forecast.csv`: the last test window;
+    - `backtest/`: all scores, teacher-forced and free-running, with the naive lines beside them,
+      see `Backtest.save`;
+    - `model/`: the model, for `Forecaster.load` and the command line;
+    - `metrics.json`: the scores once more, and everything that made them.
+
+    Args:
+        output: the folder, made if it is not there. Files of these names are replaced.
+        seed: of the first weights, the order of training windows, dropout and samples.
+        steps: training steps. A number that does not divide into epochs is rounded up.
+        num_samples: S, samples a forecast.
+        settings: everything else; by default that of `DemoSettings`.
+
+    Raises:
+        TypeError, ValueError: an argument outside its range.
+        OSError: `output` cannot be written.
+    """
+    check_integer("seed", seed, 0)
+    check_integer("steps", steps, 1)
+    check_integer("num_samples", num_samples, 1)
+    settings = settings or DemoSettings()
+    output = Path(output)
+    output.mkdir(parents=True, exist_ok=True)
+    console = Console()
+    started = time.perf_counter()
+
+    series = load_mauna_loa_co2()
+    table = series.to_frame()
+    forecaster = Forecaster(
+        settings.horizon,
+        settings.context_length,
+        preset=settings.preset,
+        max_steps=steps,
+        seed=seed,
+    )
+    _introduce(console, series, settings)
+    with WorkProgress("Training", console) as progress:
+        forecaster.fit(table, callbacks=[TrainingBar(progress)])
+    trained = time.perf_counter()
+    with WorkProgress("Forecasting held-out years", console) as progress:
+        scores = forecaster.backtest(
+            table,
+            num_windows=settings.num_test_windows,
+            num_samples=num_samples,
+            seed=seed,
+            batch_size=1,
+            season=settings.season,
+            progress=progress,
+        )
+    past, year = table[: -settings.horizon], table[-settings.horizon :]
+    forecast = forecaster.forecast(past, year, num_samples=num_samples, seed=seed)
+
+    forecaster.save(output / "model", overwrite=True)
+    scores.save(output / "backtest")
+    _write_forecast(output, forecast, year)
+    total = time.perf_counter() - started
+    report = {
+        "unit": UNIT,
+        "scores": _records(scores.scores),
+        "by_window": _records(scores.by_window),
+        "num_scored_points": scores.num_scored_points,
+        "seed": seed,
+        "num_samples": num_samples,
+        "settings": dataclasses.asdict(settings),
+        "training": forecaster.report_,
+        "seconds": {"training": round(trained - started, 2), "total": round(total, 2)},
+        "machine": {"cpus": os.cpu_count(), "system": platform.platform()},
+        "versions": versions(),
+    }
+    text = json.dumps(report, indent=2, allow_nan=False, default=str)
+    (output / "metrics.json").write_text(text + "\n", encoding="utf-8")
+    _show(console, scores, output, seed, steps, total)
+
+
+def _write_forecast(output: Path, forecast: Forecast, year: pd.DataFrame) -> None:
+    """Writes the forecast of the last year; an empty cell of `truth` is a missing value."""
+    truth = year.iloc[:, -1].to_numpy()
+    table = forecast.to_frame((0.05, 0.5, 0.95)).assign(truth=truth)
+    table.to_csv(output / "forecast.csv", index=False, float_format="%.4f")
+    forecast.plot(
+        truth=truth,
+        title="Carbon dioxide at Mauna Loa: a held-out year, forecast by Taylorformer",
+        y_label=f"CO₂ ({UNIT})",
+    ).savefig(output / "forecast.png")
+
+
+def _records(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    """Makes a table ready for JSON, which has no NaN."""
+    return table.astype("object").where(table.notna(), None).to_dict("records")
+
+
+def _introduce(console: Console, series: Series, settings: DemoSettings) -> None:
+    console.print(
+        f"[bold]Carbon dioxide at Mauna Loa[/bold], {series.num_rows} weeks, "
+        f"{series.num_masked_rows} of them without a value. A forecast reads "
+        f"{settings.context_length} weeks and predicts the next {settings.horizon}."
+    )
+
+
+def _show(
+    console: Console, scores: Backtest, output: Path, seed: int, steps: int, seconds: float
+) -> None:
+    title = (
+        f"Free-running forecasts of {scores.num_windows} held-out years, "
+        f"{scores.num_scored_points} weeks, {UNIT}"
+    )
+    table = Table(title=title, title_justify="left")
+    table.add_column("", no_wrap=True)
+    for heading in ("CRPS", "MAE", "RMSE", "in 50 % band", "in 90 % band"):
+        table.add_column(heading, justify="right")
+    rows: Mapping[Any, Any] = scores.scores.set_index("line").to_dict("index")
+    for name, shown in _TITLES.items():
+        row = rows[name]
+        cells = [
+            f"{row['free_running_crps']:.2f}",
+            f"{row['free_running_mae']:.2f}",
+            f"{row['free_running_mse'] ** 0.5:.2f}",
+        ]
+        for percent in (50, 90):
+            share = row[f"free_running_coverage_{percent}"]
+            cells.append("" if np.isnan(share) else f"{100 * share:.0f} %")
+        table.add_row(shown, *cells)
+    console.print()
+    console.print(table)
+    console.print(f"Done in {seconds:.0f} seconds. Look at")
+    for name, what in (
+        ("forecast.png", "the last held-out year as a picture"),
+        ("forecast.csv", "the same as a table"),
+        ("backtest", "all scores, by step and by window, with pictures"),
+        ("metrics.json", "the scores, and what made them"),
+        ("model", "the trained model"),
+    ):
+        console.print(f"  {output / name}  {what}", soft_wrap=True, highlight=False)
+    again = output.with_name(f"{output.name}_seed_{seed + 1}")
+    command = (
+        f"{_python()} -m taylorformer demo --seed {seed + 1} --steps {2 * steps} --output {again}"
+    )
+    console.print("Next, try another seed and twice the training, and compare the pictures:")
+    console.print(f"  {command}", soft_wrap=True, highlight=False, markup=False)
+
+
+def _python() -> str:
+    """Names this Python as briefly as it can be typed here."""
+    here, full = Path.cwd(), Path(sys.executable)
+    return str(full.relative_to(here)) if full.is_relative_to(here) else full.name

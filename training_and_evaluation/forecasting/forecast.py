@@ -1,0 +1,193 @@
+"""A forecast: joint samples at stamps, and what is read off them."""
+
+import dataclasses
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from taylorformer.data_wrangler.checks import check_number
+from taylorformer.data_wrangler.tables.table import id_text
+from taylorformer.training_and_evaluation.metrics import sample_quantiles
+from taylorformer.training_and_evaluation.plots import plot_forecast
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DEFAULT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Forecast:
+    """The forecast of one or several series, in the units of the table; B is their number.
+
+    `Forecaster.forecast` makes it. A series with fewer targets than another has NaN after its
+    last one. Each sample is a joint one: a path through all targets and columns of its series.
+
+    Attributes:
+        samples: `[S, B, N_T, D_y]` float64.
+        stamps: for each series the stamps of its own targets.
+        names: of the series; in a table of several the ids as text.
+        time_column: the name of the column of time.
+        target_columns: the names of the D_y columns.
+        id_column: the name of the column of ids, None where there is none.
+        ids: of the series, as they stand in the table; without them the names are taken.
+        context_stamps: for each series the stamps that were read.
+        context_values: for each series the values that were read, `[N_C, D_y]`.
+    """
+
+    samples: np.ndarray
+    stamps: tuple[pd.Index, ...]
+    names: tuple[str, ...]
+    time_column: Hashable
+    target_columns: tuple[Hashable, ...]
+    id_column: Hashable | None = None
+    ids: tuple[Any, ...] = ()
+    context_stamps: tuple[pd.Index, ...] = ()
+    context_values: tuple[np.ndarray, ...] = ()
+
+    @property
+    def mean(self) -> np.ndarray:
+        """`[B, N_T, D_y]`, of the samples."""
+        return self.samples.mean(axis=0)
+
+    @property
+    def stddev(self) -> np.ndarray:
+        """`[B, N_T, D_y]`, of the samples."""
+        return self.samples.std(axis=0)
+
+    def quantile(self, q: Any) -> np.ndarray:
+        """Gives quantiles of the samples, with linear interpolation.
+
+        Args:
+            q: a level from 0 to 1, or Q of them.
+
+        Returns:
+            `[B, N_T, D_y]` for one level, `[B, N_T, D_y, Q]` for several.
+
+        Raises:
+            ValueError: a level outside 0 to 1.
+        """
+        levels = np.asarray(q, np.float64)
+        if levels.ndim > 1 or not ((levels >= 0) & (levels <= 1)).all():
+            raise ValueError(f"`q` must be a level from 0 to 1, or a list of them. Received: {q!r}")
+        if not levels.size:
+            return np.empty((*self.samples.shape[1:], 0))
+        found = np.moveaxis(sample_quantiles(self.samples, levels.ravel()), 0, -1)
+        return found[..., 0] if levels.ndim == 0 else found
+
+    def interval(self, share: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Gives the central interval that holds a share of the samples.
+
+        Args:
+            share: between 0 and 1; 0.9 is the interval between the 0.05 and 0.95 quantiles.
+
+        Returns:
+            The lower and the upper end, `[B, N_T, D_y]` each.
+        """
+        share = check_number("share", share, above=0, below=1)
+        # 0.5 - 0.9 / 2 is 0.04999999999999999 in floating point.
+        tail = round(0.5 - share / 2, 12)
+        return self.quantile(tail), self.quantile(1 - tail)
+
+    def select(self, name: Any) -> "Forecast":
+        """Gives the forecast of one series, by its name or its id.
+
+        Raises:
+            KeyError: no series of this name.
+        """
+        name = id_text(name)
+        if name not in self.names:
+            known = ", ".join(map(repr, self.names[:8]))
+            raise KeyError(f"`name` must be one of {known}. Received: name={name!r}")
+        place = self.names.index(name)
+        one = slice(place, place + 1)
+        return dataclasses.replace(
+            self,
+            samples=self.samples[:, one, : len(self.stamps[place])],
+            stamps=self.stamps[one],
+            names=self.names[one],
+            ids=self.ids[one],
+            context_stamps=self.context_stamps[one],
+            context_values=self.context_values[one],
+        )
+
+    def to_frame(self, quantiles: Sequence[float] = DEFAULT_QUANTILES) -> pd.DataFrame:
+        """Makes a table, one row a series, stamp and target column.
+
+        Args:
+            quantiles: levels from 0 to 1; 0.05 becomes the column `q05`, 0.975 `q97.5`.
+
+        Returns:
+            The id column if there is one, the time column, `target` (the name of the target
+            column) if there are several, `mean`, `stddev` and the quantiles.
+        """
+        levels = list(quantiles)
+        scores = {"mean": self.mean, "stddev": self.stddev}
+        found = self.quantile(levels)
+        for place, level in enumerate(levels):
+            scores[quantile_name(level)] = found[..., place]
+        parts = []
+        for number, stamps in enumerate(self.stamps):
+            for column, target in enumerate(self.target_columns):
+                part = pd.DataFrame(
+                    {key: value[number, : len(stamps), column] for key, value in scores.items()}
+                )
+                labels: list[tuple[Hashable, Any]] = []
+                if self.id_column is not None:
+                    labels.append((self.id_column, (self.ids or self.names)[number]))
+                labels.append((self.time_column, stamps))
+                if len(self.target_columns) > 1:
+                    labels.append(("target", str(target)))
+                for place, (label, values) in enumerate(labels):
+                    part.insert(place, label, values, allow_duplicates=True)
+                parts.append(part)
+        return pd.concat(parts, ignore_index=True)
+
+    def plot(
+        self,
+        name: Any = None,
+        target: Hashable | None = None,
+        truth: Any = None,
+        title: str = "",
+        y_label: str | None = None,
+    ) -> "Figure":
+        """Draws one column of one series: context, median, 50 % and 90 % bands, some samples.
+
+        Args:
+            name: which series; the first one if it is not said.
+            target: which target column; the first one if it is not said.
+            truth: `[N_T]`, to be drawn beside it, or None.
+            title: of the picture.
+            y_label: the name of the target column if it is not said.
+
+        Raises:
+            KeyError: no series or column of this name.
+        """
+        chosen = self.select(self.names[0] if name is None else name)
+        if target is None:
+            target = self.target_columns[0]
+        if target not in self.target_columns:
+            known = ", ".join(map(repr, self.target_columns))
+            raise KeyError(f"`target` must be one of {known}. Received: target={target!r}")
+        column = self.target_columns.index(target)
+        return plot_forecast(
+            chosen.context_stamps[0] if chosen.context_stamps else chosen.stamps[0][:0],
+            chosen.context_values[0][:, column] if chosen.context_values else np.empty(0),
+            chosen.stamps[0],
+            chosen.samples[:, 0, :, column],
+            truth,
+            title=title or chosen.names[0],
+            y_label=str(target) if y_label is None else y_label,
+            time_label="" if isinstance(chosen.stamps[0], _DATES) else str(self.time_column),
+        )
+
+
+_DATES = (pd.DatetimeIndex, pd.PeriodIndex)
+
+
+def quantile_name(level: float) -> str:
+    """Names the column of a quantile: `q05` for 0.05, `q97.5` for 0.975."""
+    percent = round(100 * float(level), 10)
+    return f"q{percent:02.0f}" if percent == round(percent) else f"q{percent:04g}"

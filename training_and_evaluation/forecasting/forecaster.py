@@ -1,0 +1,733 @@
+"""From a table to a forecast: fit, forecast, back-test, save and load."""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from taylorformer.data_wrangler.checks import check_choice, check_integer, listed
+from taylorformer.data_wrangler.tables.future import extend_series, split_future
+from taylorformer.data_wrangler.tables.panel import Panel, as_panel
+from taylorformer.data_wrangler.tables.series import NANOSECONDS, Series
+from taylorformer.data_wrangler.tables.table import Columns, ids_of, split_table
+from taylorformer.data_wrangler.tables.windows import (
+    DEFAULT_FRACTIONS,
+    PARTS,
+    Split,
+    Windows,
+    WindowScaler,
+    WindowSpec,
+    evenly_spaced,
+    panel_window_starts,
+    spaced_starts,
+)
+from taylorformer.model.probabilistic_model import GLOBAL_CLIPNORM
+from taylorformer.model.taylorformer import Taylorformer
+from taylorformer.training_and_evaluation.forecasting.backtest import Backtest, backtest
+from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
+from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset, find_preset
+from taylorformer.training_and_evaluation.forecasting.saved_forecaster import FILE, SavedForecaster
+from taylorformer.training_and_evaluation.training.resumable_fit import (
+    TrainingProgress,
+    resumable_fit,
+)
+
+Table = pd.DataFrame | Series | Panel | Sequence[Series]
+
+_MODEL_FILE = "model.keras"
+# x is float32.
+_X_TOLERANCE = 1e-4
+_ID_COLUMN = "unique_id"
+_MOST_NAIVE_WINDOWS = 4096
+
+
+class _Borders(NamedTuple):
+    """The last times of the training and the validation part of a series; None: it has no rows."""
+
+    last_train: int | float | None
+    last_validation: int | float | None
+
+    @classmethod
+    def of(cls, series: Series, split: Split) -> "_Borders":
+        ends = (split.train_end, split.validation_end)
+        return cls(*(series.time[end - 1].item() if end else None for end in ends))
+
+    def split(self, series: Series, time_unit: str | None) -> Split:
+        """Splits a series, the same or a longer one, in the same places."""
+        rows = []
+        for last in self:
+            if last is not None and time_unit is not None and series.time_unit is not None:
+                last = last * NANOSECONDS[time_unit] // NANOSECONDS[series.time_unit]
+            rows.append(0 if last is None else int(np.searchsorted(series.time, last, "right")))
+        return Split(rows[0], rows[1], series.num_rows)
+
+
+class Forecaster(BaseEstimator):
+    """Probabilistic forecasts of a table: fit, forecast, back-test, save and load.
+
+    The rows of each series are split in the order of time. Scaling is measured on the training
+    part only, the weights kept are those with the best likelihood on the validation part, and the
+    test part is left to `backtest`.
+
+    Example:
+        >>> import numpy as np, pandas as pd
+        >>> table = pd.DataFrame({"ds": pd.date_range("2020-01-01", periods=300), "y": 0.0})
+        >>> table["y"] = np.sin(np.arange(300) / 5)
+        >>> forecaster = Forecaster(horizon=7, context_length=14, max_steps=2)
+        >>> forecast = forecaster.fit(table).forecast(table, num_samples=10)
+        >>> forecast.quantile(0.5).shape, str(forecast.stamps[0][0].date())
+        ((1, 7, 1), '2020-10-27')
+
+    Args:
+        horizon: N_T, rows to forecast.
+        context_length: N_C, rows that a forecast reads.
+        preset: the network and how it is trained: a name in `PRESETS`, or a `ForecastPreset`.
+        scaling: "window" or "standard", see `WindowScaler`; None: that of the preset.
+        max_steps: training steps; None: those of the preset.
+        batch_size: B in training; None: that of the preset.
+        learning_rate: None: that of the preset.
+        fractions: shares of the training, validation and test part.
+        seed: of the first weights, the order of training windows and the dropout.
+        run_eagerly: train without compiling, which is slow and for looking inside.
+
+    Attributes:
+        model_: the trained `Taylorformer`; it reads and gives scaled numbers.
+        scaler_: the `WindowScaler`.
+        columns_: the `Columns` of the table.
+        history_: a table of the training, one row an epoch, in scaled units.
+        report_: what training saw, for people and for JSON.
+
+    Raises:
+        TypeError, ValueError: an argument outside its range, in `fit`.
+    """
+
+    def __init__(
+        self,
+        horizon: int = 96,
+        context_length: int = 96,
+        *,
+        preset: str | ForecastPreset = "compact",
+        scaling: str | None = None,
+        max_steps: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        fractions: Sequence[float] = DEFAULT_FRACTIONS,
+        seed: int = 0,
+        run_eagerly: bool = False,
+    ) -> None:
+        self.horizon = horizon
+        self.context_length = context_length
+        self.preset = preset
+        self.scaling = scaling
+        self.max_steps = max_steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.fractions = fractions
+        self.seed = seed
+        self.run_eagerly = run_eagerly
+
+    # Training.
+
+    def plan(self) -> tuple[WindowSpec, ForecastPreset]:
+        """Checks the arguments; gives the window and the preset with the arguments put in.
+
+        Raises:
+            TypeError, ValueError: an argument outside its range.
+        """
+        spec = WindowSpec(self.context_length, self.horizon)
+        check_integer("seed", self.seed, 0, 2**31 - 1)
+        Split.chronological(0, self.fractions)
+        names = ("scaling", "max_steps", "batch_size", "learning_rate")
+        changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return spec, dataclasses.replace(find_preset(self.preset), **changes)
+
+    def fit(
+        self,
+        data: Table,
+        time_column: Hashable | None = None,
+        target_columns: Hashable | Sequence[Hashable] | None = None,
+        *,
+        id_column: Hashable | None = None,
+        covariate_columns: Sequence[Hashable] = (),
+        date_format: str | None = None,
+        unsorted: str = "error",
+        duplicates: str = "error",
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
+    ) -> "Forecaster":
+        """Trains on a table.
+
+        Args:
+            data: a table, one row a stamp (and series); or `Series`, when the columns are known.
+            time_column: see `Columns.resolve`, which guesses what is not given: the long format
+                `unique_id`, `ds`, `y` needs no argument.
+            target_columns: one name or several.
+            id_column: tells several series apart.
+            covariate_columns: known ahead of time for every row, so that they can be given for
+                what is to be forecast; they become further dimensions of x.
+            date_format: see `Series.from_frame`.
+            unsorted: "error", or "sort".
+            duplicates: "error", or which of the rows of one stamp to keep: "first", "last", or
+                their "mean".
+            checkpoint: a file that is written after each epoch, so that training that was stopped
+                or killed can go on. None: there is none.
+            resume: go on from `checkpoint` if it is there: the same weights as without a stop.
+            callbacks: of Keras, such as a progress bar.
+
+        Returns:
+            The forecaster itself.
+
+        Raises:
+            TypeError, ValueError: arguments outside their range, a table that cannot be read, or
+                one that is too short. Nothing has been trained then.
+            KeyboardInterrupt: the user stopped. After the first epoch the forecaster is fitted,
+                with the best weights so far.
+        """
+        spec, preset = self.plan()
+        resolve = functools.partial(
+            Columns.resolve,
+            time_column=time_column,
+            target_columns=target_columns,
+            id_column=id_column,
+            covariate_columns=covariate_columns,
+            date_format=date_format,
+        )
+        panel, columns = _read(data, resolve, unsorted, duplicates)
+        panel = self._with_training_values(panel)
+        splits = [Split.chronological(one.num_rows, self.fractions) for one in panel.series]
+        starts = panel_window_starts(panel, splits, spec, "training")
+        train_ends = [split.train_end for split in splits]
+        windows = Windows(panel, WindowScaler.fit(panel, spec, train_ends, preset.scaling))
+        validation = self._validation_starts(windows, splits, preset)
+        validation_data = None
+        if validation is not None:
+            validation_data = windows.evaluation_dataset(validation, preset.batch_size)
+        model = self._new_model(preset, panel.num_covariates)
+        progress = TrainingProgress()
+        try:
+            resumable_fit(
+                model,
+                lambda first: windows.training_dataset(starts, preset.batch_size, self.seed, first),
+                validation_data,
+                num_epochs=preset.num_epochs,
+                epoch_steps=preset.epoch_steps,
+                patience=preset.patience,
+                checkpoint=checkpoint,
+                resume=resume,
+                fingerprint=_fingerprint([self.seed, self.run_eagerly], preset, windows, splits),
+                callbacks=callbacks,
+                progress=progress,
+            )
+        finally:
+            if progress.epoch:
+                self.model_ = model
+                self.scaler_ = windows.scaler
+                self.columns_ = columns
+                self.history_ = pd.DataFrame(progress.history)
+                self.borders_ = {
+                    one.name: _Borders.of(one, split)
+                    for one, split in zip(panel.series, splits, strict=True)
+                }
+                self.x_range_ = _x_range(windows, starts)
+                self.report_: dict[str, Any] = {
+                    "series": {one.name: one.missing_summary() for one in panel.series},
+                    "num_training_windows": len(starts),
+                    "num_validation_windows": 0 if validation is None else len(validation),
+                    "num_weights": int(model.count_params()),
+                    "training_steps": progress.epoch * preset.epoch_steps,
+                    "best_step": progress.best_epoch * preset.epoch_steps,
+                }
+        scores = self.history_.get("validation_teacher_forced_nll")
+        if scores is not None and not np.isfinite(scores).any():
+            warnings.warn(
+                "no score of the validation part is finite: the weights that are kept were not "
+                "chosen by it",
+                stacklevel=2,
+            )
+        return self
+
+    def _with_training_values(self, panel: Panel) -> Panel:
+        """Leaves out those of several series that have nothing to be scaled by."""
+        kept: list[Series] = []
+        left_out: list[Series] = []
+        for one in panel.series:
+            end = Split.chronological(one.num_rows, self.fractions).train_end
+            known = end > 0 and bool((one.last_observed_row[end - 1] >= 0).all())
+            (kept if known else left_out).append(one)
+        if not left_out or not kept:
+            return panel
+        warnings.warn(
+            "series without a value of every target in their training part are left out: "
+            f"{listed([one.name for one in left_out])}",
+            stacklevel=3,
+        )
+        return Panel(kept)
+
+    @staticmethod
+    def _validation_starts(
+        windows: Windows, splits: Sequence[Split], preset: ForecastPreset
+    ) -> np.ndarray | None:
+        if not any(len(split.rows("validation")) for split in splits):
+            return None
+        starts = panel_window_starts(windows.panel, splits, windows.spec, "validation")
+        observed = np.concatenate([[0], np.cumsum(windows.panel.observed)])
+        first_targets = starts + windows.spec.context_length
+        starts = starts[observed[starts + windows.spec.length] > observed[first_targets]]
+        if not len(starts):
+            warnings.warn(
+                "no target of the validation part has a value: the last weights are kept, and "
+                "training does not stop early",
+                stacklevel=3,
+            )
+            return None
+        return evenly_spaced(starts, preset.max_validation_windows)
+
+    def _new_model(self, preset: ForecastPreset, num_covariates: int) -> Taylorformer:
+        # Time alone says which points are neighbours: a covariate does not bring far stamps near.
+        neighbour_dims = 1 if num_covariates else None
+        model = Taylorformer(**preset.network, neighbour_dims=neighbour_dims, seed=self.seed)
+        rate: Any = preset.learning_rate
+        if preset.schedule == "cosine":
+            rate = keras.optimizers.schedules.CosineDecay(
+                rate, preset.num_epochs * preset.epoch_steps
+            )
+        optimizer = keras.optimizers.Adam(rate, global_clipnorm=GLOBAL_CLIPNORM)
+        model.compile(optimizer, run_eagerly=self.run_eagerly)
+        return model
+
+    # Forecasts and scores.
+
+    def forecast(
+        self,
+        data: Table,
+        future: pd.DataFrame | None = None,
+        *,
+        horizon: int | None = None,
+        num_samples: int = 100,
+        seed: int = 0,
+        batch_size: int = 32,
+        unsorted: str = "error",
+        duplicates: str = "error",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Forecast:
+        """Forecasts what comes after the last row of every series.
+
+        Args:
+            data: the past, a table with the columns of training. The last `context_length` rows of
+                each series are read, or as many as there are.
+            future: where to predict: a table of the time column, the covariates if there are any,
+                and the ids if there are several series. Its target columns are not read. None: the
+                frequency that pandas infers goes on, or else the median step.
+            horizon: how many rows; another number than in training is allowed. None: all rows of
+                `future`, or those of training.
+            num_samples: S.
+            seed: of the samples.
+            batch_size: series to draw at once; it does not change the samples.
+            unsorted: see `fit`.
+            duplicates: see `fit`.
+            progress: called with the number of series that are done, and of all.
+
+        Returns:
+            The forecast, in the units of the table. It does not depend on which other series are
+            in the table, nor on anything that follows the last row.
+
+        Raises:
+            NotFittedError: before `fit`.
+            TypeError, ValueError: a table that cannot be read, or `future` is missing where the
+                covariates need it, or stamps of it that do not follow.
+        """
+        self._check_fitted()
+        check_integer("num_samples", num_samples, 1)
+        check_integer("batch_size", batch_size, 1)
+        if horizon is not None:
+            check_integer("horizon", horizon, 1)
+        panel, ids = self._panel(data, unsorted, duplicates)
+        futures: Mapping[str, Any] = dict.fromkeys(panel.names)
+        if future is not None:
+            futures = split_future(future, self._columns_of_output(panel), panel.names)
+        context_length = self.scaler_.spec.context_length
+        wanted = self.scaler_.spec.horizon if horizon is None and future is None else horizon
+        extended = [
+            extend_series(one, num_rows=wanted, future=futures[one.name], columns=self.columns_)
+            for one in panel.series
+        ]
+        scaler = self._scaler_for(panel)
+        lengths = [
+            (min(context_length, one.num_rows), longer.num_rows - one.num_rows)
+            for one, longer in zip(panel.series, extended, strict=True)
+        ]
+        num_targets = max(length for _, length in lengths)
+        samples = np.full((num_samples, panel.num_series, num_targets, panel.num_columns), np.nan)
+        outside: list[str] = []
+        done = 0
+        for length in dict.fromkeys(lengths):
+            places = [place for place, own in enumerate(lengths) if own == length]
+            for first in range(0, len(places), batch_size):
+                some = places[first : first + batch_size]
+                windows = Windows([extended[place] for place in some], scaler, WindowSpec(*length))
+                starts = windows.panel.offsets[1:] - windows.spec.length
+                inputs = windows.forecast_inputs(starts)
+                outside += self._outside(windows, inputs, starts)
+                drawn = self.model_.sample(
+                    inputs, num_samples, seed, sequence_keys=windows.sequence_keys(starts)
+                )
+                samples[:, some, : length[1]] = windows.inverse(drawn, starts)
+                done += len(some)
+                if progress is not None:
+                    progress(done, panel.num_series)
+        self._warn_of_range(outside)
+        return Forecast(
+            samples=samples,
+            stamps=tuple(
+                longer.stamps[one.num_rows :]
+                for one, longer in zip(panel.series, extended, strict=True)
+            ),
+            names=panel.names,
+            time_column=self.columns_.time_column,
+            target_columns=self.columns_.target_columns,
+            id_column=self._columns_of_output(panel).id_column,
+            ids=tuple(ids[name] for name in panel.names),
+            context_stamps=tuple(one.stamps[-context_length:] for one in panel.series),
+            context_values=tuple(one.values[-context_length:] for one in panel.series),
+        )
+
+    def _columns_of_output(self, panel: Panel) -> Columns:
+        """Gives the columns, with one of ids where several series came without."""
+        if panel.num_series == 1 or self.columns_.id_column is not None:
+            return self.columns_
+        return dataclasses.replace(self.columns_, id_column=_ID_COLUMN)
+
+    def _scaler_for(self, panel: Panel) -> WindowScaler:
+        new = self._new_names(panel)
+        if not new:
+            return self.scaler_
+        warnings.warn(
+            f"series that were not there in training ({listed(new)}): their scale is measured "
+            "on the rows that are given",
+            stacklevel=3,
+        )
+        return self.scaler_.with_series(panel)
+
+    def _new_names(self, panel: Panel) -> list[str]:
+        """Names the series that were not there in training; without ids, one is like another."""
+        if self.columns_.id_column is None and panel.num_series == len(self.scaler_.names) == 1:
+            return []
+        known = set(self.scaler_.names)
+        return [name for name in panel.names if name not in known]
+
+    def _outside(
+        self, windows: Windows, inputs: Mapping[str, np.ndarray], starts: np.ndarray
+    ) -> list[str]:
+        """Names the series whose x leaves what training has seen, with how far."""
+        x = np.concatenate([inputs["x_context"], inputs["x_target"]], axis=1)[..., 0]
+        low, high = self.x_range_
+        found = []
+        for row, name in zip(x, windows.panel.names, strict=True):
+            least, most = float(row.min()), float(row.max())
+            if least < low - _X_TOLERANCE or most > high + _X_TOLERANCE:
+                of = f" in series {name!r}" if name else ""
+                found.append(f"{least:.3g} to {most:.3g}{of}")
+        return found
+
+    def _warn_of_range(self, outside: list[str]) -> None:
+        if outside:
+            low, high = self.x_range_
+            warnings.warn(
+                "the context and the targets reach over more time than any window of training: x, "
+                f"which is -1 to 1 for a usual window and was {low:.3g} to {high:.3g} in training, "
+                f"is {listed(outside)}. Forecasts there are extrapolations of the network",
+                stacklevel=3,
+            )
+
+    def backtest(
+        self,
+        data: Table,
+        *,
+        part: str = "test",
+        step: int | None = None,
+        num_windows: int | None = None,
+        horizon: int | None = None,
+        num_samples: int = 100,
+        seed: int = 0,
+        batch_size: int = 32,
+        season: Any = None,
+        units: str = "user",
+        context_inside: bool = False,
+        unsorted: str = "error",
+        duplicates: str = "error",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Backtest:
+        """Scores forecasts from many origins in a part of a table, with naive lines beside them.
+
+        The parts are those of training, by time: the test part is whatever follows the validation
+        part, in a longer table too.
+
+        Args:
+            data: the table of training, or a longer one.
+            part: "test", "validation" or "training".
+            step: rows from one window to the next, counted back from the last one. None: the
+                horizon, so that no target is scored twice.
+            num_windows: at most this many for each series, the last ones. None: all.
+            horizon: N_T, None: that of training.
+            num_samples: S. 0: only the teacher-forced scores.
+            seed: of the samples.
+            batch_size: windows to draw at once; it does not change the scores.
+            season: adds the line that repeats the last season; see `naive.seasonal`.
+            units: "user", or "scaled" for the standardised numbers of papers.
+            context_inside: windows have their context in the part too, as in the paper's test sets.
+            unsorted: see `fit`.
+            duplicates: see `fit`.
+            progress: called with the number of windows that are done, and of all.
+
+        Returns:
+            The scores, see `Backtest`.
+
+        Raises:
+            NotFittedError: before `fit`.
+            ValueError: a table that cannot be read, a part that is too short, no series that was
+                there in training, or nothing to score.
+        """
+        self._check_fitted()
+        check_choice("part", part, PARTS)
+        horizon = (
+            self.scaler_.spec.horizon if horizon is None else check_integer("horizon", horizon, 1)
+        )
+        step = horizon if step is None else check_integer("step", step, 1)
+        panel = self._trained(self._panel(data, unsorted, duplicates)[0])
+        spec = WindowSpec(self.scaler_.spec.context_length, horizon)
+        windows = Windows(panel, self.scaler_, spec)
+        splits = [self._split(one) for one in panel.series]
+        starts = panel_window_starts(panel, splits, spec, part, context_inside)
+        borders = np.flatnonzero(np.diff(panel.series_of(starts))) + 1
+        chosen = [spaced_starts(own, step, num_windows) for own in np.split(starts, borders)]
+        starts = np.concatenate(chosen)
+        return backtest(
+            self.model_,
+            windows,
+            starts,
+            fit_starts=self._starts_for_naive(windows, splits, part),
+            num_samples=num_samples,
+            seed=seed,
+            batch_size=batch_size,
+            season=season,
+            units=units,
+            progress=progress,
+        )
+
+    @staticmethod
+    def _starts_for_naive(
+        windows: Windows, splits: Sequence[Split], scored_part: str
+    ) -> np.ndarray | None:
+        """Gives windows to measure the scale of naive lines on: not scored ones, nor the test."""
+        for part in ("training", "validation"):
+            if part == scored_part:
+                continue
+            try:
+                starts = panel_window_starts(windows.panel, splits, windows.spec, part)
+            except ValueError:
+                continue
+            starts = evenly_spaced(starts, _MOST_NAIVE_WINDOWS)
+            if windows.scored(starts).any():
+                return starts
+        return None
+
+    def _split(self, series: Series) -> Split:
+        borders = self.borders_
+        own = borders.get(series.name)
+        if own is None:
+            (own,) = borders.values()
+        return own.split(series, self.scaler_.time_unit)
+
+    def _panel(
+        self, data: Table, unsorted: str, duplicates: str
+    ) -> tuple[Panel, Mapping[str, Any]]:
+        """Reads a table with the columns of training; gives also the ids as they came."""
+        panel, columns = _read(data, lambda _: self.columns_, unsorted, duplicates)
+        for what in ("target_columns", "covariate_columns"):
+            need, there = getattr(self.columns_, what), getattr(columns, what)
+            if need != there:
+                raise ValueError(
+                    f"`data` must have the `{what}` of training, {need!r}. Received: {there!r}"
+                )
+        if isinstance(data, pd.DataFrame):
+            return panel, ids_of(data, columns)
+        return panel, {name: name for name in panel.names}
+
+    def _trained(self, panel: Panel) -> Panel:
+        """Leaves out series that were not there in training, as there is no scale for them."""
+        new = self._new_names(panel)
+        if not new:
+            return panel
+        strange = set(new)
+        kept = [one for one in panel.series if one.name not in strange]
+        if not kept:
+            raise ValueError(
+                "`data` must hold series that were there in training. "
+                f"Received: {listed(new)}; in training there were {listed(self.scaler_.names)}"
+            )
+        warnings.warn(
+            f"series that were not there in training are not scored: {listed(new)}", stacklevel=3
+        )
+        return Panel(kept)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise NotFittedError("this Forecaster must be fitted, or loaded, before it is used")
+
+    # Files.
+
+    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Writes `forecaster.json` (settings, columns, scaler, history) and `model.keras`.
+
+        Args:
+            folder: made if it is not there.
+            overwrite: replace a forecaster that is there.
+
+        Raises:
+            NotFittedError: before `fit`.
+            FileExistsError: there is one, and `overwrite` is not set.
+        """
+        self._check_fitted()
+        folder = Path(folder)
+        if (folder / FILE).exists() and not overwrite:
+            raise FileExistsError(
+                f"`folder` must not hold a forecaster yet, unless overwrite=True. "
+                f"Received: {folder}"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        _, preset = self.plan()
+        saved = SavedForecaster(
+            {**self.get_params(deep=False), "preset": preset},
+            self.columns_,
+            self.scaler_,
+            self.borders_,
+            self.x_range_,
+            self.report_,
+            _records(self.history_),
+        )
+        with tempfile.TemporaryDirectory(dir=folder) as unfinished:
+            self.model_.save(Path(unfinished) / _MODEL_FILE)
+            (Path(unfinished) / FILE).write_text(saved.to_json(), encoding="utf-8")
+            # The text goes first and comes last: a folder without it holds no forecaster, not half
+            # of one.
+            (folder / FILE).unlink(missing_ok=True)
+            for name in (_MODEL_FILE, FILE):
+                os.replace(Path(unfinished) / name, folder / name)
+
+    def export(self, folder: str | os.PathLike[str]) -> None:
+        """Writes a SavedModel that takes raw numbers and gives forecasts in their units.
+
+        TensorFlow alone serves it. Endpoints:
+
+        - `serving_default`: `time_context` `[B, N_C]` and `time_target` `[B, N_T]` (float64: for
+          dates seconds, since any instant that is the same for one sequence; else the numbers of
+          the table), `y_context` `[B, N_C, D_y]` (float64, NaN = missing), `num_samples` and `seed`
+          (int32 scalars), `quantile_levels` `[Q]`; where there are covariates also
+          `covariates_context` and `covariates_target` `[B, N, D_c]`, and where there are several
+          series `series` `[B]` (int32, their places in `scaler_.names`). It gives `mean`, `stddev`
+          `[B, N_T, D_y]` and `quantiles` `[B, N_T, D_y, Q]`, float64;
+        - `sample`: the same without levels gives `samples` `[S, B, N_T, D_y]`;
+        - `log_prob`: the first three (and the like) and `y_target` `[B, N_T, D_y]` (NaN = not
+          scored) give `log_prob` `[B]`, the density in the units of the table.
+
+        Every sequence is drawn with key 0, so that an answer does not depend on what else is in the
+        request; `forecast` has keys by series and origin, so its samples are others of the same
+        law.
+
+        Args:
+            folder: for the SavedModel.
+
+        Raises:
+            NotFittedError: before `fit`.
+        """
+        from taylorformer.training_and_evaluation.forecasting.serving import export_forecaster
+
+        self._check_fitted()
+        export_forecaster(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> "Forecaster":
+        """Reads what `save` wrote.
+
+        Raises:
+            FileNotFoundError: there is no forecaster in `folder`.
+            ValueError: the file cannot be read, or is of a format that this version does not know.
+        """
+        folder = Path(folder)
+        saved = SavedForecaster.read(folder)
+        forecaster = cls(**saved.settings)
+        forecaster.model_ = keras.saving.load_model(folder / _MODEL_FILE)
+        forecaster.scaler_ = saved.scaler
+        forecaster.columns_ = saved.columns
+        forecaster.history_ = pd.DataFrame(saved.history)
+        forecaster.borders_ = {name: _Borders(*own) for name, own in saved.borders.items()}
+        forecaster.x_range_ = saved.x_range
+        forecaster.report_ = dict(saved.report)
+        return forecaster
+
+
+def _records(history: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in history.to_dict("records")]
+
+
+def _read(
+    data: Table, resolve: Callable[[pd.DataFrame], Columns], unsorted: str, duplicates: str
+) -> tuple[Panel, Columns]:
+    if isinstance(data, pd.DataFrame):
+        columns = resolve(data)
+        series = split_table(data, columns, unsorted=unsorted, duplicates=duplicates)
+        return Panel(series), columns
+    if not isinstance(data, Panel | Series):
+        for one in data if isinstance(data, list | tuple) else (data,):
+            if not isinstance(one, Series):
+                raise TypeError(
+                    "`data` must be a pandas DataFrame, or a Series of this package or a list of "
+                    f"them. Received: {type(one).__module__}.{type(one).__qualname__}"
+                )
+    panel = as_panel(data)
+    first = panel.series[0]
+    id_column = _ID_COLUMN if panel.num_series > 1 else None
+    return panel, Columns(
+        first.time_column, first.target_columns, id_column, first.covariate_columns
+    )
+
+
+def _x_range(windows: Windows, starts: np.ndarray) -> tuple[float, float]:
+    """Gives the smallest and the largest x of the windows."""
+    time, scaler = windows.panel.time, windows.scaler
+    origin = time[starts + windows.spec.context_length - 1]
+    ends = [time[starts] - origin, time[starts + windows.spec.length - 1] - origin]
+    low, high = (end.astype(np.float64) / scaler.half_span for end in ends)
+    middle = scaler.x_of_last_context
+    return float(low.min() + middle), float(high.max() + middle)
+
+
+def _fingerprint(
+    settings: list[Any], preset: ForecastPreset, windows: Windows, splits: Sequence[Split]
+) -> str:
+    """Tells trainings apart that would not give the same weights step by step."""
+    config = preset.get_config()
+    del config["name"]
+    if preset.schedule == "constant":
+        # More steps are the same training, continued.
+        del config["max_steps"]
+    settings = [*settings, config, preset.epoch_steps, windows.scaler.get_config()]
+    digest = hashlib.sha256(json.dumps(settings).encode())
+    for one, split in zip(windows.panel.series, splits, strict=True):
+        for array in (one.time, one.values, one.known):
+            digest.update(np.ascontiguousarray(array[: split.validation_end]).tobytes())
+        digest.update(f"{split.train_end} {split.validation_end}".encode())
+    return digest.hexdigest()

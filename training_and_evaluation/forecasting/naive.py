@@ -1,0 +1,135 @@
+"""Forecasts that need no model: the lines that a model has to beat.
+
+Each is made in two ways. Free-running: it reads its series up to the forecast origin, the last row
+of a window's context, and no further. One step at a time (`teacher_forced=True`): for each target
+it reads its series up to the row before. Missing values are skipped, and rows of other series
+never count.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from taylorformer.data_wrangler.tables.panel import Panel
+from taylorformer.data_wrangler.tables.windows import Windows
+
+
+def last_value(windows: Windows, starts: Any, *, teacher_forced: bool = False) -> np.ndarray:
+    """Repeats the last value observed.
+
+    Args:
+        windows: the windows of one or several series.
+        starts: `[B]`, first rows of windows.
+        teacher_forced: whether a target is forecast from the row before it, instead of from the
+            forecast origin.
+
+    Returns:
+        `[B, N_T, D_y]` in user units. NaN where a column has no value so far, not even before the
+        context.
+    """
+    panel = windows.panel
+    _, known_until = _places(windows, starts, teacher_forced)
+    return _values_at(panel, panel.last_observed_row[known_until])
+
+
+def last_difference(windows: Windows, starts: Any, *, teacher_forced: bool = False) -> np.ndarray:
+    """Goes on from the last value observed, with the slope of the last two.
+
+    The slope is that over time, so uneven stamps and gaps are no matter; on an even grid the
+    forecast of the next row is `v[-1] + (v[-1] - v[-2])`. Where only one value was seen the slope
+    is 0.
+
+    Args:
+        windows: the windows of one or several series.
+        starts: `[B]`, first rows of windows.
+        teacher_forced: see `last_value`.
+
+    Returns:
+        `[B, N_T, D_y]` in user units. NaN where a column has no value so far.
+    """
+    panel = windows.panel
+    rows, known_until = _places(windows, starts, teacher_forced)
+    last = panel.last_observed_row[known_until]
+    first = panel.offsets[panel.series_of(rows)][..., np.newaxis]
+    column = np.arange(panel.num_columns)
+    previous = np.where(last > first, panel.last_observed_row[last - 1, column], -1)
+    value = _values_at(panel, last)
+    # Differences of times are exact before they become floating point.
+    elapsed = (panel.time[rows][..., np.newaxis] - panel.time[last]).astype(np.float64)
+    step = (panel.time[last] - panel.time[previous]).astype(np.float64)
+    two = previous >= 0
+    steps = np.divide(elapsed, step, out=np.zeros(value.shape), where=two)
+    difference = np.where(two, value - panel.values[previous, column], 0.0)
+    return value + difference * steps
+
+
+def seasonal(
+    windows: Windows, starts: Any, season: Any, *, teacher_forced: bool = False
+) -> np.ndarray:
+    """Repeats the last season: the value observed nearest to one season earlier.
+
+    For a target at t it looks at t - season, or as many seasons earlier as are needed not to be
+    later than the last row it may read, and takes the value at the nearest observed stamp up to
+    that row, before the context too. Of two that are equally near it takes the earlier.
+
+    Args:
+        windows: the windows of one or several series.
+        starts: `[B]`, first rows of windows.
+        season: for dates a Timedelta or what makes one, such as `"365.25 days"`; for other times
+            a number.
+        teacher_forced: see `last_value`.
+
+    Returns:
+        `[B, N_T, D_y]` in user units. NaN where a column has no value so far.
+
+    Raises:
+        ValueError: `season` is not positive, or no length of time.
+    """
+    panel = windows.panel
+    length = panel.series[0].duration(season)
+    rows, known_until = _places(windows, starts, teacher_forced)
+    # Counted from the last row that is read, so that the difference is exact before it becomes
+    # floating point.
+    origin = panel.time[known_until]
+    ahead = (panel.time[rows] - origin).astype(np.float64)
+    wanted = ahead - length * np.ceil(ahead / length)
+    forecast = np.full((*rows.shape, panel.num_columns), np.nan)
+    number = panel.series_of(rows[:, 0])
+    for series in np.unique(number):
+        mine = number == series
+        start, end = panel.offsets[series : series + 2]
+        for column in range(panel.num_columns):
+            observed = start + np.flatnonzero(~np.isnan(panel.values[start:end, column]))
+            count = np.searchsorted(observed, known_until[mine], side="right")
+            if len(observed):
+                place = _nearest(panel.time[observed], origin[mine], wanted[mine], count)
+                value = panel.values[observed[place], column]
+                forecast[mine, :, column] = np.where(count > 0, value, np.nan)
+    return forecast
+
+
+def _places(windows: Windows, starts: Any, teacher_forced: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the rows of the targets and the last row read for each, `[B, N_T]`."""
+    rows = windows.target_rows(starts)
+    return rows, rows - 1 if teacher_forced else np.broadcast_to(rows[:, :1] - 1, rows.shape)
+
+
+def _values_at(panel: Panel, rows: np.ndarray) -> np.ndarray:
+    """Returns the values at rows `[..., D_y]`, NaN at row -1."""
+    return np.where(rows < 0, np.nan, panel.values[rows, np.arange(panel.num_columns)])
+
+
+def _nearest(
+    times: np.ndarray, origin: np.ndarray, wanted: np.ndarray, count: np.ndarray
+) -> np.ndarray:
+    """Finds the nearest of the first `count` times to origin + wanted, the earlier of two."""
+    # Further back than the first time is as good as that time, and always fits in 64 bits.
+    wanted = np.maximum(wanted, (times[0] - origin).astype(np.float64))
+    offset = np.ceil(wanted).astype(times.dtype) if times.dtype.kind == "i" else wanted
+    after = np.minimum(np.searchsorted(times, origin + offset), np.maximum(count - 1, 0))
+    before = np.maximum(after - 1, 0)
+
+    def distance(place: np.ndarray) -> np.ndarray:
+        return np.abs((times[place] - origin).astype(np.float64) - wanted)
+
+    return np.where(distance(before) <= distance(after), before, after)

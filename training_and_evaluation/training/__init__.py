@@ -1,0 +1,1 @@
+"""How a model is trained: the plan, the step, the loop that resumes, and its progress."""

@@ -1,0 +1,250 @@
+"""Training that keeps the best weights, stops early, and goes on where it was stopped."""
+
+import dataclasses
+import json
+import math
+import os
+import time
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from taylorformer.data_wrangler.files import replaced_whole
+from taylorformer.data_wrangler.provenance import versions
+from taylorformer.model.probabilistic_model import ProbabilisticModel
+
+_FORMAT = 1
+_META = "meta"
+
+
+@dataclasses.dataclass
+class TrainingProgress:
+    """How far a training has come.
+
+    Attributes:
+        epoch: how many epochs are done.
+        history: one dictionary an epoch: `step`, `teacher_forced_nll`, `teacher_forced_mse`, and
+            with validation data the two once more as `validation_...`; all in units of the model.
+        best_epoch: the epoch (from 1) of the best weights so far, 0 before the first.
+        best_weights: the weights to be kept, None before the first epoch.
+        seconds: what the epochs took, looks at the validation data and compilation included.
+    """
+
+    epoch: int = 0
+    history: list[dict[str, float]] = dataclasses.field(default_factory=list)
+    best_epoch: int = 0
+    best_weights: list[np.ndarray] | None = None
+    seconds: float = 0.0
+
+
+def resumable_fit(
+    model: ProbabilisticModel,
+    make_training_data: Callable[[int], tf.data.Dataset],
+    validation_data: tf.data.Dataset | None,
+    *,
+    num_epochs: int,
+    epoch_steps: int,
+    patience: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    fingerprint: str = "",
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    progress: TrainingProgress | None = None,
+) -> TrainingProgress:
+    """Trains a compiled model and leaves the best weights in it.
+
+    The best are those with the lowest `nll` on the validation data; without such data they are the
+    last ones. After each epoch everything that training needs is written to `checkpoint`, as one
+    file that is replaced whole: whenever the process ends, the file is that of the last epoch.
+    Training that goes on from it gives the weights of training that never stopped, to the last
+    bit on one machine.
+
+    Args:
+        model: compiled. It is built from the training data if it has not been.
+        make_training_data: gives the endless data set of training from a batch on, so many batches
+            left out.
+        validation_data: each element once, or None.
+        num_epochs: at most this many.
+        epoch_steps: training steps in one.
+        patience: stop after so many epochs without a better validation score. None: never.
+        checkpoint: the file. None: none is written.
+        resume: go on from `checkpoint`, if it is there.
+        fingerprint: of data and settings; a checkpoint with another one is refused.
+        callbacks: more of Keras' callbacks.
+        progress: filled in as training goes on; for callers that want it when training is stopped.
+
+    Returns:
+        How far training came.
+
+    Raises:
+        ValueError: `checkpoint` is no checkpoint, or one of other data or settings.
+        KeyboardInterrupt: the user stopped; the model then has the best weights so far.
+    """
+    path = None if checkpoint is None else Path(checkpoint)
+    progress = TrainingProgress() if progress is None else progress
+    model.build_for_training(make_training_data(0), model.optimizer)
+    if resume and path is not None and path.exists():
+        _load(path, model, fingerprint, progress)
+        if progress.epoch > num_epochs:
+            raise ValueError(
+                f"training must go on for at least the {progress.epoch * epoch_steps} steps of "
+                f"{path}. Received: {num_epochs * epoch_steps} steps"
+            )
+    keeper = _Keeper(progress, path, fingerprint, patience, epoch_steps)
+    try:
+        if progress.epoch < num_epochs and not keeper.out_of_patience:
+            model.fit(
+                make_training_data(progress.epoch * epoch_steps),
+                initial_epoch=progress.epoch,
+                epochs=num_epochs,
+                steps_per_epoch=epoch_steps,
+                validation_data=validation_data,
+                # The last to be called, so that the checkpoint holds what the others have done.
+                callbacks=[*callbacks, keeper],
+                verbose=0,
+            )
+    finally:
+        if progress.best_weights is not None:
+            model.set_weights(progress.best_weights)
+    return progress
+
+
+class _Keeper(keras.callbacks.Callback):
+    """Keeps the best weights, stops early, and writes the checkpoint."""
+
+    def __init__(
+        self,
+        progress: TrainingProgress,
+        path: Path | None,
+        fingerprint: str,
+        patience: int | None,
+        epoch_steps: int,
+    ) -> None:
+        super().__init__()
+        self._progress = progress
+        self._path = path
+        self._fingerprint = fingerprint
+        self._patience = patience
+        self._epoch_steps = epoch_steps
+        self._since = time.perf_counter()
+
+    @property
+    def out_of_patience(self) -> bool:
+        waited = self._progress.epoch - self._progress.best_epoch
+        return self._patience is not None and waited >= self._patience
+
+    def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
+        logs = logs or {}
+        progress = self._progress
+        scores: dict[str, float] = {"step": (epoch + 1) * self._epoch_steps}
+        for ours, theirs in (("teacher_forced_nll", "nll"), ("teacher_forced_mse",) * 2):
+            scores[ours] = float(logs[theirs])
+            if f"val_{theirs}" in logs:
+                scores[f"validation_{ours}"] = float(logs[f"val_{theirs}"])
+        best = _validation_nll(progress.history, progress.best_epoch)
+        progress.epoch = epoch + 1
+        now = time.perf_counter()
+        progress.seconds, self._since = progress.seconds + now - self._since, now
+        progress.history.append(scores)
+        score = _validation_nll(progress.history, progress.epoch)
+        # Without validation data the last weights are the ones to keep.
+        first_finite = best is not None and not math.isfinite(best) and math.isfinite(score or 0)
+        if score is None or best is None or score < best or first_finite:
+            progress.best_epoch = progress.epoch
+            progress.best_weights = self.model.get_weights()
+        if self.out_of_patience:
+            self.model.stop_training = True
+        if self._path is not None:
+            _save(self._path, self.model, progress, self._fingerprint)
+
+
+def _validation_nll(history: list[dict[str, float]], epoch: int) -> float | None:
+    return None if not epoch else history[epoch - 1].get("validation_teacher_forced_nll")
+
+
+def _state(model: ProbabilisticModel) -> dict[str, keras.Variable]:
+    """Everything that changes in training: weights, moving statistics, seeds, the optimizer."""
+    variables = dict(model.seed_states())
+    for place, value in enumerate(model.weights):
+        variables[f"model_{place}"] = value
+    for place, value in enumerate(model.optimizer.variables):
+        variables[f"optimizer_{place}"] = value
+    return variables
+
+
+def _save(
+    path: Path, model: ProbabilisticModel, progress: TrainingProgress, fingerprint: str
+) -> None:
+    arrays: dict[str, Any] = {name: value.numpy() for name, value in _state(model).items()}
+    for place, weight in enumerate(progress.best_weights or []):
+        arrays[f"best_{place}"] = weight
+    meta = {
+        "format": _FORMAT,
+        "fingerprint": fingerprint,
+        "versions": versions(),
+        "epoch": progress.epoch,
+        "best_epoch": progress.best_epoch,
+        "history": progress.history,
+        "seconds": progress.seconds,
+    }
+    # A process that is killed here leaves the old checkpoint as it was.
+    with replaced_whole(path) as file:
+        arrays[_META] = np.array(json.dumps(meta))
+        np.savez(file, **arrays)
+
+
+def _load(
+    path: Path, model: ProbabilisticModel, fingerprint: str, progress: TrainingProgress
+) -> None:
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        meta = json.loads(str(arrays.pop(_META)))
+        wrong = meta["format"] != _FORMAT
+    except (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"`checkpoint` must be a file that training has written. Received: {path} ({error})"
+        ) from error
+    made_by = meta["versions"]
+    if wrong:
+        raise ValueError(
+            f"`checkpoint` must have the format {_FORMAT}. Received: {path} of the format "
+            f"{meta['format']}, made by taylorformer {made_by.get('taylorformer')}"
+        )
+    if meta["fingerprint"] != fingerprint:
+        raise ValueError(
+            "training can only go on with the data and settings it began with (and as many steps "
+            "in all, unless the learning rate is constant). "
+            f"Received: others than those of {path}; choose another file, or start anew"
+        )
+    state = _state(model)
+    names = {name for name in arrays if not name.startswith("best_")}
+    shapes = {name: tuple(value.shape) for name, value in state.items()}
+    if names != set(state) or any(arrays[name].shape != shapes[name] for name in names):
+        raise ValueError(
+            f"`checkpoint` must fit the network of {len(state)} variables. Received: {path}, made "
+            f"by taylorformer {made_by.get('taylorformer')}, with {len(names)}"
+        )
+    here = versions()
+    changed = {name: made_by.get(name) for name in here if made_by.get(name) != here[name]}
+    if changed:
+        then = ", ".join(f"{name} {version}" for name, version in changed.items())
+        warnings.warn(
+            f"training began with {then} and goes on with other versions: the weights may differ "
+            "in the last digits",
+            stacklevel=2,
+        )
+    for name, value in state.items():
+        value.assign(arrays[name])
+    num_best = len(arrays) - len(names)
+    progress.epoch = meta["epoch"]
+    progress.history = meta["history"]
+    progress.seconds = meta.get("seconds", 0.0)
+    progress.best_epoch = meta["best_epoch"]
+    progress.best_weights = [arrays[f"best_{place}"] for place in range(num_best)] or None
