@@ -7,7 +7,9 @@ field or a plain word that says more. `ALLOWED` lists the exceptions with their 
 """
 
 import ast
+import bisect
 import io
+import itertools
 import re
 import sys
 import tokenize
@@ -28,26 +30,26 @@ FOLDERS = (
 )
 FILES = ("CHANGELOG.md", "README.md", "setup.py", "Makefile", "pyproject.toml")
 
-# In sentences: the pattern, and what to say instead.
+# In sentences, whose spaces may be ends of lines: the pattern, and what to say instead.
 SENTENCES = {
     r"laws?": "distribution",
-    r"(?<!\bin )(?<!\btakes )(?<!\btake )places?": "index, position, order or child number",
+    r"(?<!in )(?<!takes )(?<!take )(?<!decimal )places?": "index, position or order",
     r"in the places? of": "instead of, for",
     r"gave": "returned by",
-    r"(go|goes|going|gone|went) on": "resumes, continues",
-    r"(go|goes|going|went) with no": "is independent of",
-    r"architectures?": "model (the object) or preset (its settings)",
+    r"(?:go|goes|going|gone|went) on": "resumes, continues",
+    r"(?:go|goes|going|went) with no": "is independent of",
+    r"(?<!--)architectures?": "model (the object) or preset (its settings)",
     r"(?<!neural )networks?": "model (the object) or preset (its settings)",
-    r"(an|the|of|its|one's|their) own(?= [.,;:)]|[.,;:)]|$)": "context, target, window, ...",
-    r"the (known|near|found|several)(?=[.,;:)]|$)": "context, target, window, ...",
+    r"own(?= ?[.,;:)]| ?$)": "a noun: context, target, window, ...",
+    r"the (?:known|near|found|several)(?= ?[.,;:)]| ?$)": "a noun: context, target, window, ...",
 }
 
 # In names: as one of the parts between underscores, or as the whole name.
 NAME_PARTS = {
     "law": "distribution",
     "laws": "distribution",
-    "place": "index, position, order or child number",
-    "places": "index, position, order or child number",
+    "place": "index, position or order",
+    "places": "index, position or order",
     "gave": "returned",
     "architecture": "model or preset",
     "architectures": "model or preset",
@@ -66,11 +68,14 @@ ALLOWED: dict[tuple[str, str], str] = {
 
 def _sentence_words(text: str) -> Iterator[tuple[int, str, str]]:
     """Yields the offset of each word that is not used, the word, and what to say instead."""
+    # Comments and docstrings go over the ends of lines.
+    words = [word for word in re.finditer(r"\S+", text) if word[0] != "#"]
+    starts = list(itertools.accumulate((len(word[0]) + 1 for word in words), initial=0))
+    joined = " ".join(word[0] for word in words)
     for pattern, instead in SENTENCES.items():
-        for match in re.finditer(
-            rf"\b{pattern}\b" if pattern[-1] != ")" else rf"\b{pattern}", text, re.IGNORECASE
-        ):
-            yield match.start(), match[0], instead
+        for match in re.finditer(rf"(?<!\w){pattern}(?!\w)", joined, re.IGNORECASE):
+            word = bisect.bisect_right(starts, match.start()) - 1
+            yield words[word].start(), match[0], instead
 
 
 def _names(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -119,11 +124,11 @@ def words_of_text(text: str) -> Iterator[tuple[int, str, str]]:
 
 def find_words(path: Path) -> Iterator[tuple[int, str, str]]:
     """Yields line, word and what to say instead, for one file of the repository."""
-    place = path.resolve().relative_to(ROOT).as_posix()
+    relative = path.resolve().relative_to(ROOT).as_posix()
     find = words_of_python if path.suffix == ".py" else words_of_text
     for line, word, instead in find(path.read_text(encoding="utf-8")):
         allowed = any(
-            place.startswith(where) and word.lower().startswith(what) for where, what in ALLOWED
+            relative.startswith(where) and word.lower().startswith(what) for where, what in ALLOWED
         )
         if not allowed:
             yield line, word, instead
@@ -133,18 +138,18 @@ def all_files(arguments: tuple[str, ...] = ()) -> Iterator[Path]:
     """Yields every Python, Markdown and settings file, or those of some files and folders."""
     for name in arguments or (*FOLDERS, *FILES):
         path = ROOT / name
-        found = sorted(path.rglob("*")) if path.is_dir() else [path]
-        yield from (file for file in found if file.suffix in (".py", ".md", ".toml", ""))
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        endings = (".py", ".md", ".toml", "")
+        yield from (file for file in files if file.suffix in endings and file.is_file())
 
 
 def main(arguments: list[str]) -> int:
     """Prints what stands where; the exit code is 1 where there is something."""
     count = 0
     for path in all_files(tuple(arguments)):
-        if path.is_file():
-            for line, word, instead in find_words(path):
-                count += 1
-                sys.stdout.write(f"{path.relative_to(ROOT)}:{line}: {word} -> {instead}\n")
+        for line, word, instead in find_words(path):
+            count += 1
+            sys.stdout.write(f"{path.relative_to(ROOT)}:{line}: {word} -> {instead}\n")
     sys.stdout.write(f"{count} words\n")
     return int(count > 0)
 
