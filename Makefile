@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow check lint types imports clean
+.PHONY: help install demo test slow coverage check lint types imports clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -33,6 +33,9 @@ test: $(STAMP)  ## Run the quick tests
 
 slow: $(STAMP)  ## Run the slow tests
 	$(BIN)/python -m pytest -n auto -m slow
+
+coverage: $(STAMP)  ## Run the quick tests and show which lines they miss
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered
 
 check: lint types imports test  ## Run format check, lint, type and import checks and the quick tests
 
