@@ -19,7 +19,7 @@ from taylorformer.data_wrangler.checks import (
 )
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, numbered_generator
 from taylorformer.data_wrangler.tasks.drawn_batches import drawn_batches
-from taylorformer.data_wrangler.tasks.image_sources import Images
+from taylorformer.data_wrangler.tasks.image_set import Images
 from taylorformer.data_wrangler.tasks.task_set import TaskSet
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ import tensorflow as tf
 
 from taylorformer import image_completion_tasks
 from taylorformer.data_wrangler.batch import check_finite, prepare_batch
-from taylorformer.data_wrangler.tasks.image_sources import Images, image_source_names, load_images
+from taylorformer.data_wrangler.tasks.image_set import Images, load_images
+from taylorformer.data_wrangler.tasks.image_sources import image_source_names
 from taylorformer.data_wrangler.tasks.images import (
     held_out_image_completion_tasks,
     picture,
@@ -162,7 +163,7 @@ def test_another_process_draws_the_same_held_out_sequences_and_needs_no_tensorfl
     code = """
 import hashlib, sys
 from taylorformer.data_wrangler.tasks.images import held_out_image_completion_tasks
-from taylorformer.data_wrangler.tasks.image_sources import load_images
+from taylorformer.data_wrangler.tasks.image_set import load_images
 tasks = held_out_image_completion_tasks(load_images("digits"), 20, seed=5)
 arrays = (tasks.x, tasks.y, tasks.num_context, tasks.num_target)
 print(hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest())
@@ -179,7 +180,7 @@ def test_another_process_draws_the_same_batches():
     code = """
 import hashlib
 from taylorformer import image_completion_tasks
-from taylorformer.data_wrangler.tasks.image_sources import load_images
+from taylorformer.data_wrangler.tasks.image_set import load_images
 digest, images = hashlib.sha256(), load_images("digits")
 for inputs, y in image_completion_tasks(images, 8, 5, first_batch=300, num_batches=3):
     digest.update(b"".join(array.numpy().tobytes() for array in (*inputs.values(), y)))

@@ -14,7 +14,7 @@ from taylorformer import NeuralProcess
 from taylorformer.cli import cli, main
 from taylorformer.commands import experiment as experiment_command
 from taylorformer.data_wrangler.tasks.gaussian_process import held_out_gaussian_process_tasks
-from taylorformer.data_wrangler.tasks.image_sources import load_images
+from taylorformer.data_wrangler.tasks.image_set import load_images
 from taylorformer.data_wrangler.tasks.images import whole_image_tasks
 from taylorformer.data_wrangler.tasks.task_set import TaskSet
 from taylorformer.training_and_evaluation.experiments.consistency import (
