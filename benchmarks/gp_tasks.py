@@ -26,16 +26,16 @@ THREADS = 2
 
 
 def milliseconds(run: Callable[[], Any], repeats: int) -> tuple[float, float]:
-    """Gives the median time of a run that is warm, and the processor time of one."""
+    """Returns the median time of a run after the first, and its processor time."""
     run()
-    found = []
+    seconds = []
     processor = time.process_time()
     for _ in range(repeats):
         started = time.perf_counter()
         run()
-        found.append(time.perf_counter() - started)
+        seconds.append(time.perf_counter() - started)
     processor = time.process_time() - processor
-    return 1000 * statistics.median(found), 1000 * processor / repeats
+    return 1000 * statistics.median(seconds), 1000 * processor / repeats
 
 
 def main() -> None:
