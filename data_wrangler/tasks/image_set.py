@@ -92,11 +92,6 @@ def load_images(
 ) -> Images:
     """Loads images by the name of their source.
 
-    Example:
-        >>> images = load_images("digits", split="test")
-        >>> images.pixels.shape, images.image_shape, images.max_value
-        ((359, 8, 8, 1), (8, 8, 1), 16)
-
     - "digits": 1,797 digits of 8 x 8 pixels with the values 0 to 16, which come with scikit-learn.
     - "mnist": digits of 28 x 28.
     - "emnist": EMNIST *Balanced*, 28 x 28, 47 classes; the paper trains on the digits, classes
@@ -124,11 +119,17 @@ def load_images(
     If there are no such files, `tensorflow-datasets` is asked, which keeps its files in `data_dir`
     (None: its default folder) and may download them; EMNIST's are put upright as well.
 
-    "test" is the published test part. "validation" is the published one (CelebA), else every tenth
-    image, drawn at random but always the same, of the published training part, and "train" the
-    others. Where no parts are published (digits, files with `x` and `y`, a folder of pictures
-    without a list), a fifth is "test", drawn in the same way. "all" is everything there is. The
-    parts are made before classes are chosen.
+    "test" is the published test part, and "validation" the published validation part (CelebA).
+    Where only "train" and "test" are published, a tenth of the training images are "validation"
+    and the others "train". Where no parts are published (digits, files with `x` and `y`, a folder
+    of pictures without a list), a fifth of all images are "test" before that. The images of such a
+    part are drawn at random, but always the same ones, and before classes are chosen. "all" is
+    everything there is.
+
+    Example:
+        >>> images = load_images("digits", split="test")
+        >>> images.pixels.shape, images.image_shape, images.max_value
+        ((359, 8, 8, 1), (8, 8, 1), 16)
 
     Args:
         source: one of "digits", "mnist", "emnist", "celeba".
@@ -143,7 +144,7 @@ def load_images(
         FileNotFoundError: `data_dir` is not there, or holds only a part of what is needed.
         ImportError: no files were found, and `tensorflow-datasets` is not installed.
         TypeError, ValueError: an unknown name, split or class, files that do not hold what they
-            should, or no image that is left.
+            should, or no image of this split and these classes.
     """
     image_source = find_source(source)
     check_choice("split", split, SPLITS)
