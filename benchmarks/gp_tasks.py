@@ -23,19 +23,21 @@ from taylorformer.data_wrangler.tasks.gaussian_process import held_out_gaussian_
 from taylorformer.data_wrangler.tasks.kernels import KERNELS
 
 THREADS = 2
+HELD_OUT_SEQUENCES = 1000
+HELD_OUT_REPEATS = 3
 
 
 def milliseconds(run: Callable[[], Any], repeats: int) -> tuple[float, float]:
-    """Gives the median time of a run that is warm, and the processor time of one."""
+    """Returns the median time of a run after the first, and its processor time."""
     run()
-    found = []
+    seconds = []
     processor = time.process_time()
     for _ in range(repeats):
         started = time.perf_counter()
         run()
-        found.append(time.perf_counter() - started)
+        seconds.append(time.perf_counter() - started)
     processor = time.process_time() - processor
-    return 1000 * statistics.median(found), 1000 * processor / repeats
+    return 1e3 * statistics.median(seconds), 1e3 * processor / repeats
 
 
 def main() -> None:
@@ -51,7 +53,7 @@ def main() -> None:
     print(f"{platform.processor() or platform.machine()}, {THREADS} threads")
     print(f"{options.batch_size} x {options.points} points\n")
     num_context = (1, options.points - 1)
-    columns = ("kernel", "waits, ms", "CPU, ms", "1000 held out, s")
+    columns = ("kernel", "waits, ms", "CPU, ms", f"{HELD_OUT_SEQUENCES} held out, s")
     print(" ".join(f"{name:>16}" for name in columns))
     for name in KERNELS:
         dataset = gaussian_process_tasks(
@@ -61,11 +63,11 @@ def main() -> None:
         waits, processor = milliseconds(lambda batches=batches: next(batches), options.repeats)
         held_out, _ = milliseconds(
             lambda name=name: held_out_gaussian_process_tasks(
-                name, 1000, 0, options.points, num_context
+                name, HELD_OUT_SEQUENCES, 0, options.points, num_context
             ),
-            3,
+            HELD_OUT_REPEATS,
         )
-        cells = (name, f"{waits:.1f}", f"{processor:.1f}", f"{held_out / 1000:.2f}")
+        cells = (name, f"{waits:.1f}", f"{processor:.1f}", f"{held_out / 1e3:.2f}")
         print(" ".join(f"{cell:>16}" for cell in cells), flush=True)
 
 

@@ -8,8 +8,10 @@ from .tables.series import Series, load_mauna_loa_co2, read_series, read_table
 from .tables.table import Columns, inspect_table, split_table
 from .tables.windows import Split, Windows, WindowScaler, WindowSpec, spaced_starts
 from .tasks.gaussian_process import held_out_gaussian_process_tasks
-from .tasks.image_sources import Images, image_source_names, load_images
-from .tasks.images import held_out_image_completion_tasks, picture, whole_image_tasks
+from .tasks.image_points import picture
+from .tasks.image_set import Images, load_images
+from .tasks.image_sources import image_source_names
+from .tasks.images import held_out_image_completion_tasks, whole_image_tasks
 from .tasks.kernels import Kernel, find_kernel
 from .tasks.task_set import TaskSet
 

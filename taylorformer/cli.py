@@ -6,17 +6,18 @@ Bad input gives one line on standard error and the exit code 2.
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
+from taylorformer.commands.demo import demo
 from taylorformer.commands.experiment import experiment
-from taylorformer.commands.forecast import backtest, export, fit, forecast, start_tensorflow
+from taylorformer.commands.forecast import backtest, export, fit, forecast
+from taylorformer.commands.options import BAD_INPUT, STOPPED
 
 
 class _BadInput(click.ClickException):
-    exit_code = 2
+    exit_code = BAD_INPUT
 
 
 class _Group(click.Group):
@@ -53,25 +54,7 @@ def cli(ctx: click.Context, debug: bool) -> None:
         click.echo(ctx.get_help())
 
 
-@cli.command()
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs/demo"),
-    help="Folder for the figures and tables.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of everything drawn.")
-@click.option("--steps", type=click.IntRange(min=1), default=600, help="Training steps.")
-@click.option("--samples", type=click.IntRange(min=1), default=100, help="Samples of a forecast.")
-def demo(output: Path, seed: int, steps: int, samples: int) -> None:
-    """Train a small Taylorformer and forecast with it."""
-    start_tensorflow()
-    from taylorformer.training_and_evaluation.forecasting.demo import run_demo
-
-    run_demo(output=output, seed=seed, steps=steps, num_samples=samples)
-
-
-for _command in (fit, forecast, backtest, export, experiment):
+for _command in (demo, fit, forecast, backtest, export, experiment):
     cli.add_command(_command)
 
 
@@ -79,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line.
 
     Args:
-        arguments: What follows the name of the program; by default what the process was given.
+        arguments: What follows the name of the program; by default the arguments of the process.
 
     Raises:
         SystemExit: Always, with 0 (done), 1 (stopped by the user) or 2 (bad input).
@@ -88,8 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = cli.main(arguments, prog_name="taylorformer", standalone_mode=False)
     except click.ClickException as error:
         click.echo(f"Error: {' '.join(error.format_message().split())}", err=True)
-        sys.exit(2)
+        sys.exit(BAD_INPUT)
     except click.Abort:
         click.echo("Stopped.", err=True)
-        sys.exit(1)
+        sys.exit(STOPPED)
     sys.exit(code or 0)

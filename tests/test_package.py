@@ -19,16 +19,17 @@ from taylorformer import _registry, cli
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("data_wrangler", "model", "comparison_models", "training_and_evaluation")
+COMMANDS = ("demo", "fit", "forecast", "backtest", "export", "experiment")
 HEAVY = ("tensorflow", "keras", "pandas", "matplotlib")
 
 
 def _package_files(*endings):
-    """Yields each file of the package by its place in the wheel and in the repository."""
+    """Yields the path of each file of the package in the wheel and in the repository."""
     for folder in ("taylorformer", *FOLDERS):
-        place = "taylorformer" if folder == "taylorformer" else f"taylorformer/{folder}"
+        installed = "taylorformer" if folder == "taylorformer" else f"taylorformer/{folder}"
         for path in sorted((ROOT / folder).rglob("*")):
             if path.name.endswith(endings):
-                yield f"{place}/{path.relative_to(ROOT / folder).as_posix()}", path
+                yield f"{installed}/{path.relative_to(ROOT / folder).as_posix()}", path
 
 
 def _run(*command, cwd=ROOT, **variables):
@@ -54,11 +55,16 @@ def source(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def wheel(source, tmp_path_factory):
-    target = tmp_path_factory.mktemp("wheel")
-    options = ("--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(target))
-    built = _run(sys.executable, "-m", "pip", "wheel", *options, ".", cwd=source)
+    """The wheel that is built from the source distribution, as on an index of packages."""
+    target = str(tmp_path_factory.mktemp("wheel"))
+    code = f"from setuptools import build_meta; build_meta.build_sdist({target!r})"
+    packed = _run(sys.executable, "-c", code, cwd=source)
+    assert packed.returncode == 0, packed.stderr
+    (archive,) = Path(target).glob("*.tar.gz")
+    options = ("--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", target)
+    built = _run(sys.executable, "-m", "pip", "wheel", *options, str(archive), cwd=target)
     assert built.returncode == 0, built.stderr
-    (path,) = target.glob("*.whl")
+    (path,) = Path(target).glob("*.whl")
     return path
 
 
@@ -71,19 +77,27 @@ import contextlib, io, json, runpy, sys
 import taylorformer
 taylorformer.model, taylorformer.data_wrangler, taylorformer.comparison_models
 taylorformer.training_and_evaluation, taylorformer.__version__, dir(taylorformer)
-sys.argv = ["taylorformer", "--help"]
-with contextlib.redirect_stdout(io.StringIO()) as shown:
-    try:
-        runpy.run_module("taylorformer", run_name="__main__")
-    except SystemExit as end:
-        status = end.code
-print(json.dumps([status, shown.getvalue(), [name for name in {HEAVY} if name in sys.modules]]))
+from taylorformer.cli import cli
+helps = []
+for command in ([], *([name] for name in cli.commands)):
+    sys.argv = ["taylorformer", *command, "--help"]
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        try:
+            runpy.run_module("taylorformer", run_name="__main__")
+        except SystemExit as end:
+            status = end.code
+    loaded = [name for name in {HEAVY} if name in sys.modules]
+    helps.append([command, status, shown.getvalue(), loaded])
+print(json.dumps(helps))
 """
     run = _run(sys.executable, "-c", code)
     assert run.returncode == 0, run.stderr
-    status, shown, loaded = json.loads(run.stdout)
-    assert (status, loaded) == (0, [])
-    assert "demo" in shown and "Usage: taylorformer" in shown
+    helps = json.loads(run.stdout)
+    for command, status, shown, loaded in helps:
+        assert (status, loaded) == (0, []), command
+        assert shown.startswith(" ".join(["Usage: taylorformer", *command, "[OPTIONS]"]))
+    assert {name for command, *_ in helps for name in command} == set(COMMANDS)
+    assert all(f"\n  {name} " in helps[0][2] for name in COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +107,7 @@ print(json.dumps([status, shown.getvalue(), [name for name in {HEAVY} if name in
 def test_every_public_name_resolves_to_what_the_stub_says(package):
     module = importlib.import_module(package)
     stub = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text())
-    found = {}
+    public = {}
     for node in stub.body:
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
@@ -103,9 +117,9 @@ def test_every_public_name_resolves_to_what_the_stub_says(package):
                     assert value.__name__ == f"{home}.{alias.name}"
                 else:
                     assert (value.__module__, value.__name__) == (home, alias.name)
-                found[alias.name] = value
-    assert sorted(found) == sorted(module.__all__)
-    assert set(found) <= set(dir(module))
+                public[alias.name] = value
+    assert sorted(public) == sorted(module.__all__)
+    assert set(public) <= set(dir(module))
 
 
 def test_unknown_names_are_attribute_errors():
@@ -115,8 +129,8 @@ def test_unknown_names_are_attribute_errors():
 
 def test_registry_lists_every_module_with_a_serializable_class():
     using = {
-        place.removesuffix(".py").replace("/", ".")
-        for place, path in _package_files(".py")
+        installed.removesuffix(".py").replace("/", ".")
+        for installed, path in _package_files(".py")
         if "@keras.saving.register_keras_serializable" in path.read_text()
     }
     assert set(_registry.SERIALIZABLE_MODULES) == using
@@ -193,7 +207,7 @@ def command(capsys):
 
 @pytest.fixture
 def demo(monkeypatch):
-    """Puts a stand-in in the place of the demo, and returns what it was called with."""
+    """Puts a stand-in for the demo, and returns the list of its calls."""
     calls = []
     stand_in = types.ModuleType("taylorformer.training_and_evaluation.forecasting.demo")
     stand_in.run_demo = lambda **options: calls.append(options)
@@ -257,11 +271,13 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     held = {name for name in names if ".dist-info/" not in name}
     endings = (".py", ".pyi", "py.typed")
-    wanted = {place for place, _ in _package_files(*endings)}
+    wanted = {installed for installed, _ in _package_files(*endings)}
     assert {name for name in held if name.endswith(endings)} == wanted
-    assert {f"taylorformer/{folder}/__init__.py" for folder in FOLDERS} <= held
+    for folder in ("commands", *FOLDERS, "model/layers", "model/sampling", "data_wrangler/tasks"):
+        assert f"taylorformer/{folder}/__init__.py" in held
     assert "taylorformer/py.typed" in held and "taylorformer/__init__.pyi" in held
-    data = {place for place, _ in _package_files(".csv", ".txt")}
+    data = {installed for installed, _ in _package_files(".csv", ".txt")}
+    assert len(data) == 2
     assert held - wanted == data
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
@@ -307,7 +323,7 @@ def test_installs_work_from_the_checkout_and_from_elsewhere(
         assert shown.stdout.startswith("Usage: taylorformer")
         run = _run(bare_python, "-c", use, cwd=folder)
         assert run.returncode == 0, run.stderr
-        face, model = (Path(place) for place in run.stdout.split())
+        face, model = map(Path, run.stdout.split())
         if kind == "editable":
             assert (face.parent, model.parent) == (source / "taylorformer", source / "model")
         else:  # all parts from the installed copy, also in the checkout

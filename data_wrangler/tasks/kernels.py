@@ -10,10 +10,10 @@ import numpy as np
 from taylorformer.data_wrangler.checks import check_choice, check_ends, check_number
 
 JITTER = 1e-6
-"""What stands on the diagonal of every covariance besides the kernel, in squared units of y.
+"""The variance that is added to the diagonal of every covariance, in squared units of y.
 
-It is part of the law that y is drawn from: independent noise of standard deviation 1e-3. Points
-with equal x are different points, and each has its own.
+It is part of the distribution of y: independent noise of standard deviation 1e-3. Points with equal
+x are different points, each with a noise value of it alone.
 """
 
 
@@ -48,7 +48,7 @@ _FORMULAS: dict[str, tuple[Callable[..., np.ndarray], tuple[str, ...]]] = {
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Kernel:
-    """A covariance function and the law of its hyper-parameters.
+    """A covariance function and the distribution of its hyper-parameters.
 
     With r the Euclidean distance of two points:
 
@@ -67,8 +67,8 @@ class Kernel:
 
     Args:
         name: "rbf", "matern" or "periodic".
-        ranges: for each hyper-parameter the ends of its uniform law, above 0; equal ends fix it.
-            `scale` is in units of y, the others in units of x.
+        ranges: for each hyper-parameter the ends between which it is uniform, above 0; equal ends
+            fix it. `scale` is in units of y, the others in units of x.
 
     Raises:
         TypeError: a range that is not of numbers.
@@ -97,13 +97,14 @@ class Kernel:
     @property
     def hyperparameter_names(self) -> tuple[str, ...]:
         """The names of the hyper-parameters, in the order they are drawn."""
-        return _FORMULAS[self.name][1]
+        _, names = _FORMULAS[self.name]
+        return names
 
     def draw_hyperparameters(self, rng: np.random.Generator, size: int) -> dict[str, np.ndarray]:
         """Draws hyper-parameters of sequences.
 
         Args:
-            rng: where the random numbers come from.
+            rng: the generator of the random numbers.
             size: B.
 
         Returns:
@@ -112,7 +113,7 @@ class Kernel:
         return {name: rng.uniform(*ends, size=size) for name, ends in self.ranges.items()}
 
     def covariance(self, x: Any, z: Any, **hyperparameters: Any) -> np.ndarray:
-        """Gives the covariances of the values at two sets of points, without jitter.
+        """Returns the covariances of the values at two sets of points, without jitter.
 
         Args:
             x: `[B, N, D_x]`.
@@ -136,7 +137,7 @@ class Kernel:
             # Of a distance in more dimensions it is no covariance: not positive definite.
             raise ValueError(f"the periodic kernel must have D_x = 1. Received: D_x = {D_x}")
         columns = self._columns(hyperparameters, len(x))
-        formula = _FORMULAS[self.name][0]
+        formula, _ = _FORMULAS[self.name]
         covariance = np.empty([len(x), x.shape[1], z.shape[1]])
         # One sequence after the other: its arrays stay in the processor's cache, which is three
         # times as quick as whole batches.
@@ -176,11 +177,15 @@ KERNELS = {
         Kernel("periodic", {"length_scale": (0.1, 0.6), "period": (0.5, 1.0)}),
     )
 }
-"""The kernels of the paper, with the laws of their hyper-parameters."""
+"""The kernels of the paper, with its ranges of their hyper-parameters."""
 
 
 def find_kernel(kernel: str | Kernel) -> Kernel:
-    """Gives the paper's kernel of a name; a `Kernel` is given back.
+    """Returns the paper's kernel of a name; returns a `Kernel` as it is.
+
+    Example:
+        >>> find_kernel("matern").ranges
+        {'length_scale': (0.3, 1.0)}
 
     Raises:
         ValueError: no kernel has this name.
@@ -191,7 +196,7 @@ def find_kernel(kernel: str | Kernel) -> Kernel:
 
 
 def cholesky_factor(covariance: np.ndarray) -> np.ndarray:
-    """Gives the lower triangular L with `L L^T` = `covariance`, `[..., N, N]` float64.
+    """Returns the lower triangular L with `L L^T` = `covariance`, `[..., N, N]` float64.
 
     Raises:
         ValueError: a covariance is not positive definite in float64.

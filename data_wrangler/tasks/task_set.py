@@ -1,4 +1,4 @@
-"""Held-out sequences: each with its own context and targets, kept on disk, scored once each."""
+"""Held-out sequences, each cut into context and targets in its own way, and kept on disk."""
 
 import dataclasses
 import json
@@ -14,6 +14,7 @@ import numpy as np
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.files import replaced_whole
 from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.tasks.drawn_batches import numbered_batches
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -26,7 +27,7 @@ _HYPERPARAMETER = "hyperparameter_"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TaskSet:
-    """n held-out sequences of one length N, each cut into context and targets in its own way.
+    """n held-out sequences of one length N, each with a number of context points and of targets.
 
     In row r of `x` and `y` the first `num_context[r]` points are the context, and the next
     `num_target[r]` are the targets, in the order they are scored. Points after them are not used.
@@ -45,7 +46,7 @@ class TaskSet:
         num_target: `[n]` integers, N_T of each sequence, at least 1. None: all the other points,
             N - N_C.
         about: how the sequences were made; what JSON can hold.
-        hyperparameters: of the law that each sequence was drawn from, arrays `[n]` by name.
+        hyperparameters: of the distribution of each sequence, arrays `[n]` by name.
 
     Raises:
         TypeError: numbers of points that are no integers, or an `about` that JSON cannot hold.
@@ -107,7 +108,7 @@ class TaskSet:
         return len(self.x)
 
     def take(self, count: int) -> "TaskSet":
-        """Gives the first sequences.
+        """Returns the first sequences.
 
         Args:
             count: how many, at most n.
@@ -136,26 +137,26 @@ class TaskSet:
         """
         rows = self._check_rows(rows)
         num_context, num_target = self.num_context[rows], self.num_target[rows]
-        context = np.arange(num_context.max()) + np.zeros_like(num_context)[:, np.newaxis]
-        target = np.arange(num_target.max()) + num_context[:, np.newaxis]
-        context_mask = context < num_context[:, np.newaxis]
-        target_mask = target < (num_context + num_target)[:, np.newaxis]
+        context_mask = np.arange(num_context.max()) < num_context[:, np.newaxis]
+        target_mask = np.arange(num_target.max()) < num_target[:, np.newaxis]
 
-        def points(values: np.ndarray, places: np.ndarray, mask: np.ndarray) -> np.ndarray:
-            found = values[rows[:, np.newaxis], np.where(mask, places, 0)]
-            return np.where(mask[..., np.newaxis], found, 0).astype(dtype)
+        def points(values: np.ndarray, first: np.ndarray, mask: np.ndarray) -> np.ndarray:
+            indices = np.arange(mask.shape[1]) + first[:, np.newaxis]
+            padded = values[rows[:, np.newaxis], np.where(mask, indices, 0)]
+            return np.where(mask[..., np.newaxis], padded, 0).astype(dtype)
 
+        first_point = np.zeros_like(num_context)
         inputs = {
-            "x_context": points(self.x, context, context_mask),
-            "y_context": points(self.y, context, context_mask),
-            "x_target": points(self.x, target, target_mask),
+            "x_context": points(self.x, first_point, context_mask),
+            "y_context": points(self.y, first_point, context_mask),
+            "x_target": points(self.x, num_context, target_mask),
             "context_mask": context_mask,
             "target_mask": target_mask,
         }
-        return inputs, points(self.y, target, target_mask)
+        return inputs, points(self.y, num_context, target_mask)
 
     def batch_rows(self, batch_size: int) -> list[np.ndarray]:
-        """Divides the sequences into batches of like N_C and like N_T, to be padded little.
+        """Divides the sequences into batches of similar N_C and N_T, so that little is padded.
 
         Args:
             batch_size: B; the last batch may be smaller.
@@ -165,21 +166,20 @@ class TaskSet:
         """
         batch_size = check_integer("batch_size", batch_size, 1)
         num_batches = -(-len(self) // batch_size)
-        # Strips of like N_C as wide as they are long; inside a strip, sequences of like N_T.
-        strip = batch_size * math.isqrt(num_batches - 1) + batch_size
+        # About sqrt(num_batches) strips of similar N_C, with as many batches in each. Inside a
+        # strip, sequences are sorted by N_T.
+        strip_size = batch_size * math.isqrt(num_batches - 1) + batch_size
         by_context = np.argsort(self.num_context, kind="stable")
+        strips = np.split(by_context, range(strip_size, len(self), strip_size))
         rows = np.concatenate(
-            [
-                part[np.argsort(self.num_target[part], kind="stable")]
-                for part in np.split(by_context, range(strip, len(self), strip))
-            ]
+            [strip[np.argsort(self.num_target[strip], kind="stable")] for strip in strips]
         )
         return np.split(rows, range(batch_size, len(self), batch_size))
 
     def batches(
         self, batch_size: int, dtype: str = "float32"
     ) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]]:
-        """Yields every sequence once, like with like, as `batch_rows` says.
+        """Yields every sequence once, in the batches of `batch_rows`.
 
         Args:
             batch_size: B; the last batch may be smaller.
@@ -203,32 +203,24 @@ class TaskSet:
         """
         import tensorflow as tf
 
-        batches = self.batch_rows(batch_size)
-        D_x, D_y = self.x.shape[-1], self.y.shape[-1]
-        shapes = {
-            "x_context": (tf.float32, [None, None, D_x]),
-            "y_context": (tf.float32, [None, None, D_y]),
-            "x_target": (tf.float32, [None, None, D_x]),
-            "context_mask": (tf.bool, [None, None]),
-            "target_mask": (tf.bool, [None, None]),
-            "y_target": (tf.float32, [None, None, D_y]),
+        rows = self.batch_rows(batch_size)
+        x = tf.TensorSpec([None, None, self.x.shape[-1]], tf.float32)
+        y = tf.TensorSpec([None, None, self.y.shape[-1]], tf.float32)
+        mask = tf.TensorSpec([None, None], tf.bool)
+        specs = {
+            "x_context": x,
+            "y_context": y,
+            "x_target": x,
+            "context_mask": mask,
+            "target_mask": mask,
+            "y_target": y,
         }
 
-        def arrays(number: Any) -> list[np.ndarray]:
-            inputs, y_target = self.batch(batches[int(number)])
-            batch = {**inputs, "y_target": y_target}
-            return [batch[name] for name in shapes]
+        def make_batch(number: int) -> dict[str, np.ndarray]:
+            inputs, y_target = self.batch(rows[number])
+            return {**inputs, "y_target": y_target}
 
-        def element(number: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-            found = tf.numpy_function(arrays, [number], [dtype for dtype, _ in shapes.values()])
-            inputs = {
-                name: tf.ensure_shape(tensor, shape)
-                for tensor, (name, (_, shape)) in zip(found, shapes.items(), strict=True)
-            }
-            y_target = inputs.pop("y_target")
-            return inputs, y_target
-
-        return tf.data.Dataset.range(len(batches)).map(element).prefetch(tf.data.AUTOTUNE)
+        return numbered_batches(tf.data.Dataset.range(len(rows)), make_batch, specs)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the sequences to one `.npz` file, without pickle.

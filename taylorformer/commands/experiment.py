@@ -1,4 +1,4 @@
-"""The command of the command line that trains and compares models of random processes."""
+"""The command that trains and compares models of random processes: `experiment`."""
 
 import dataclasses
 from pathlib import Path
@@ -6,100 +6,84 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from taylorformer.commands.forecast import start_tensorflow, stopped_politely
+from taylorformer.commands import options
 
 if TYPE_CHECKING:
     from taylorformer.training_and_evaluation.experiments.data import TaskData
     from taylorformer.training_and_evaluation.experiments.settings import ExperimentSettings
 
 _TABLE = "table.md"
-_OF_PRESET = "that of the task, see --list"
+# Of a name in the lists: the longest preset has 21 letters.
+_NAME_WIDTH = 24
+_OF_TASK = "that of the task, see --list"
+_DEFAULT_PRESET = "taylorformer"
+# The random orders that `--consistency` compares: their spread is then known to about a tenth.
+_NUM_ORDERS = 40
 
 
 @click.command()
-@click.argument("task", required=False)
-@click.option("--list", "show_list", is_flag=True, help="List tasks and networks, and stop.")
+@click.argument("task_name", metavar="[TASK]", required=False)
+@click.option("--list", "show_list", is_flag=True, help="List tasks and models, and stop.")
 @click.option(
-    "--architecture", show_default="taylorformer", default=None, help="The network, see --list."
+    "--architecture",
+    "preset_name",
+    show_default=_DEFAULT_PRESET,
+    help="The preset of the model, see --list.",
 )
-@click.option("--ablation", is_flag=True, help="Train the four networks of the ablation instead.")
+@click.option("--ablation", is_flag=True, help="Train the four models of the ablation instead.")
+@options.number_option("--iterations", _OF_TASK, "Training steps.")
 @click.option(
-    "--iterations",
-    type=click.IntRange(min=1),
-    show_default=_OF_PRESET,
-    help="Training steps.",
+    "--repeats", type=options.POSITIVE, default=1, help="Trainings, from SEED, SEED + 1, ..."
 )
-@click.option(
-    "--repeats", type=click.IntRange(min=1), default=1, help="Trainings, from SEED, SEED + 1, ..."
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the first training.")
-@click.option(
-    "--learning-rate",
-    type=click.FloatRange(min=0, min_open=True),
-    show_default=_OF_PRESET,
-    help="Of Adam, at the start.",
-)
+@options.seed_option("Seed of the first training.")
+@options.learning_rate_option(_OF_TASK)
 @click.option(
     "--schedule",
     type=click.Choice(["constant", "cosine"]),
     default="constant",
     help="Cosine lets the learning rate fall to 0 over all iterations.",
 )
-@click.option(
-    "--batch-size",
-    type=click.IntRange(min=1),
-    show_default=_OF_PRESET,
-    help="Sequences in a training step.",
-)
+@options.number_option("--batch-size", _OF_TASK, "Sequences in a training step.")
 @click.option(
     "--target-permutations",
     type=click.IntRange(min=0),
-    show_default=_OF_PRESET,
+    show_default=_OF_TASK,
     help="Random orders of the targets of each sequence in training.",
 )
 @click.option(
     "--validate-every",
-    type=click.IntRange(min=1),
+    type=options.POSITIVE,
     default=500,
     help="Training steps between two looks at the validation sequences.",
 )
-@click.option(
+@options.number_option(
     "--validation-sequences",
-    type=click.IntRange(min=1),
-    show_default="256, or one of each image",
-    help="Held-out sequences that choose the weights to keep.",
+    "256, or one of each image",
+    "Held-out sequences that choose the weights to keep.",
 )
-@click.option(
-    "--test-sequences",
-    type=click.IntRange(min=1),
-    show_default="2000, or one of each image",
-    help="Held-out sequences that are scored.",
+@options.number_option(
+    "--test-sequences", "2000, or one of each image", "Held-out sequences that are scored."
 )
 @click.option(
     "--consistency",
     is_flag=True,
-    help="Also score 256 test sequences in 40 orders of their targets.",
+    help=f"Also score 256 test sequences in {_NUM_ORDERS} orders of their targets.",
 )
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs/experiments"),
-    help="Folder for records, tables and figures.",
+@options.output_folder_option(
+    "Folder for records, tables and figures.", default=Path("runs/experiments")
 )
-@click.option(
-    "--data-dir",
-    type=click.Path(exists=True, path_type=Path),
-    help="Folder with the files of images, or one .npz file.",
+@options.data_dir_option("Folder with the files of images, or one .npz file.", file_okay=True)
+@options.resume_options(
+    "Continue what was stopped; leave what is done.",
+    "Start anew, and replace what is in the folder.",
 )
-@click.option("--resume", is_flag=True, help="Go on with what was stopped; leave what is done.")
-@click.option("--overwrite", is_flag=True, help="Start anew, and replace what is in the folder.")
 @click.option(
     "--table", "show_table", is_flag=True, help="Write and print the table of --output, and stop."
 )
 def experiment(
-    task: str | None,
+    task_name: str | None,
     show_list: bool,
-    architecture: str | None,
+    preset_name: str | None,
     ablation: bool,
     repeats: int,
     seed: int,
@@ -123,41 +107,35 @@ def experiment(
     if show_table:
         click.echo(_write_table(output))
         return
-    if task is None:
+    if task_name is None:
         raise click.UsageError("TASK is missing; --list shows all of them.")
-    if resume and overwrite:
-        raise click.UsageError("--resume and --overwrite exclude each other.")
-    if ablation and architecture is not None:
-        raise click.UsageError("--ablation and --architecture exclude each other.")
+    options.refuse_both("--resume", resume, "--overwrite", overwrite)
+    options.refuse_both("--ablation", ablation, "--architecture", preset_name is not None)
     # Bad names and numbers are found before TensorFlow starts.
     from taylorformer.training_and_evaluation.experiments.presets import ABLATION, find_task
     from taylorformer.training_and_evaluation.experiments.settings import ExperimentSettings
 
+    task = find_task(task_name)
     plans = [
-        ExperimentSettings.of(task, name, seed + repeat, **given)
-        for name in (ABLATION if ablation else (architecture or "taylorformer",))
+        ExperimentSettings.of(task.name, name, seed + repeat, **given)
+        for name in (ABLATION if ablation else (preset_name or _DEFAULT_PRESET,))
         for repeat in range(repeats)
     ]
     done = [plan for plan in plans if _is_done(output, plan, resume, overwrite, consistency)]
-    start_tensorflow()
+    options.start_tensorflow()
     from taylorformer.training_and_evaluation.experiments.data import load_task
     from taylorformer.training_and_evaluation.experiments.pictures import write_comparison
 
     first = plans[0]
-    sequences = first.validation_sequences, first.test_sequences
-    data = load_task(find_task(task), *sequences, data_dir)
+    data = load_task(task, first.validation_sequences, first.test_sequences, data_dir)
+    resuming = "--resume instead of --overwrite" if overwrite else "--resume"
     for plan in plans:
         if plan in done:
             click.echo(f"{plan.record_path(output)} is there already.")
             continue
-        try:
-            with stopped_politely():
-                _run(plan, output, data, resume, overwrite, 40 if consistency else 0)
-        except KeyboardInterrupt:
-            instead = "--resume instead of --overwrite" if overwrite else "--resume"
-            click.echo(f"Stopped. The same command with {instead} goes on.", err=True)
-            raise SystemExit(1) from None
-    for picture in write_comparison(output, task, data):
+        with options.stoppable(lambda: f"The same command with {resuming} continues it."):
+            _run(plan, output, data, resume, overwrite, _NUM_ORDERS if consistency else 0)
+    for picture in write_comparison(output, task.name, data):
         click.echo(f"Wrote {picture}")
     click.echo(_write_table(output))
 
@@ -169,12 +147,12 @@ def _show_list() -> None:
     for task in TASKS.values():
         paper = f"{task.repeats} repeats in the paper" if task.paper else "not in the paper"
         click.echo(
-            f"  {task.name:<24} {task.iterations:,} steps of {task.batch_size} sequences, "
-            f"Adam {task.learning_rate:g}; {paper}"
+            f"  {task.name:<{_NAME_WIDTH}} {task.iterations:,} steps of "
+            f"{task.batch_size} sequences, Adam {task.learning_rate:g}; {paper}"
         )
-    click.echo("Networks:")
-    for network in NETWORKS.values():
-        click.echo(f"  {network.architecture:<24} {network.model}: {network.note}")
+    click.echo("Models:")
+    for name, preset in NETWORKS.items():
+        click.echo(f"  {name:<{_NAME_WIDTH}} {preset.model}: {preset.note}")
 
 
 def _is_done(
@@ -185,15 +163,11 @@ def _is_done(
 
     if overwrite:
         return False
-    path = plan.record_path(output)
+    path, checkpoint = plan.record_path(output), plan.checkpoint_path(output)
     if not resume:
-        for file, what in (
-            (path, "leaves it"),
-            (plan.checkpoint_path(output), "goes on with it"),
-        ):
+        for file, what in ((path, "leaves it"), (checkpoint, "continues it")):
             if file.exists():
-                message = f"{file} is there; --resume {what}, --overwrite starts anew."
-                raise click.BadParameter(message, param_hint="--output")
+                raise options.refusal("--output", f"{file} is there", "starts anew", resume=what)
         return False
     if not path.exists():
         return False
@@ -232,7 +206,7 @@ def _run(
 
 
 def _write_table(output: Path) -> str:
-    """Makes the table over all records of a folder, writes it, and gives it."""
+    """Writes the table over all records of a folder, and returns it."""
     from taylorformer.training_and_evaluation.experiments import table as experiment_table
     from taylorformer.training_and_evaluation.experiments.record import read_records
 

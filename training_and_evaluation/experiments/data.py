@@ -11,7 +11,7 @@ from taylorformer.data_wrangler.tasks.gaussian_process import (
     gaussian_process_tasks,
     held_out_gaussian_process_tasks,
 )
-from taylorformer.data_wrangler.tasks.image_sources import Images, load_images
+from taylorformer.data_wrangler.tasks.image_set import Images, load_images
 from taylorformer.data_wrangler.tasks.images import (
     held_out_image_completion_tasks,
     image_completion_tasks,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from taylorformer.data_wrangler.tasks.images import picture
+from taylorformer.data_wrangler.tasks.image_points import picture
 from taylorformer.data_wrangler.tasks.task_set import TaskSet
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.training_and_evaluation.experiments.record import network_name

@@ -1,4 +1,4 @@
-"""Gaussian-process tasks: the law they are drawn from, their seeds, and held-out sets."""
+"""Gaussian-process tasks: their distribution, their seeds, and held-out sets."""
 
 import hashlib
 import json
@@ -8,128 +8,15 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-from other_kernels import EXAMPLES, NAMES, RANGES, sklearn_kernel
+from small_tasks import arrays_of, small_set
 
 import taylorformer
 from taylorformer.data_wrangler.tasks import gaussian_process as module
 from taylorformer.data_wrangler.tasks.gaussian_process import (
-    draw_values,
     gaussian_process_tasks,
     held_out_gaussian_process_tasks,
 )
-from taylorformer.data_wrangler.tasks.kernels import (
-    JITTER,
-    KERNELS,
-    Kernel,
-    cholesky_factor,
-    find_kernel,
-)
-from taylorformer.data_wrangler.tasks.task_set import TaskSet
-
-
-def arrays_of(element):
-    inputs, y_target = element
-    return {**{name: v.numpy() for name, v in inputs.items()}, "y_target": y_target.numpy()}
-
-
-def small_set(num_sequences=7, num_points=8, seed=3, **options):
-    return held_out_gaussian_process_tasks(
-        "matern", num_sequences, seed, num_points=num_points, num_context=(0, 7), **options
-    )
-
-
-# Kernels.
-
-
-@pytest.mark.parametrize(
-    "name, D_x", [("rbf", 1), ("rbf", 2), ("matern", 1), ("matern", 3), ("periodic", 1)]
-)
-def test_covariance_is_that_of_another_library(rng, name, D_x):
-    x, z = rng.uniform(-2, 2, [3, 6, D_x]), rng.uniform(-2, 2, [3, 4, D_x])
-    x[:, 0] = z[:, 0]
-    values = KERNELS[name].draw_hyperparameters(rng, 3)
-    found = KERNELS[name].covariance(x, z, **values)
-    assert found.dtype == np.float64
-    for b in range(3):
-        wanted = sklearn_kernel(name, **{key: v[b] for key, v in values.items()})(x[b], z[b])
-        np.testing.assert_allclose(found[b], wanted, rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_draws_have_the_covariance_of_the_kernel(name, record_property):
-    grid = np.linspace(-2, 2, 20)[:, np.newaxis]
-    x = np.broadcast_to(grid, [20_000, 20, 1])
-    y = draw_values(np.random.default_rng(1), KERNELS[name], x, JITTER, **EXAMPLES[name])[..., 0]
-    wanted = sklearn_kernel(name, **EXAMPLES[name])(grid)
-    error = np.abs(y.T @ y / len(y) - wanted).max() / wanted[0, 0]
-    record_property("largest_error", float(error))
-    # A standard error of 0.01 on the diagonal.
-    assert error < 0.04
-    assert np.abs(y.mean(axis=0)).max() < 0.04 * wanted[0, 0] ** 0.5
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_hyperparameters_have_the_law_of_the_paper(rng, name):
-    drawn = find_kernel(name).draw_hyperparameters(rng, 4000)
-    assert set(drawn) == set(RANGES[name])
-    for key, (low, high) in RANGES[name].items():
-        place = (drawn[key] - low) / (high - low)
-        assert 0 <= place.min() < 0.01 and 0.99 < place.max() <= 1
-        # Standard errors of 0.0046 and 0.0012.
-        assert abs(place.mean() - 0.5) < 0.02 and abs(place.var() - 1 / 12) < 0.006
-
-
-def test_a_kernel_of_your_own():
-    kernel = Kernel("rbf", {"length_scale": (0.2, 0.2), "scale": (3, 3)})
-    assert find_kernel(kernel) is kernel
-    tasks = held_out_gaussian_process_tasks(kernel, 3, 0, num_points=5, num_context=(1, 4))
-    assert tasks.hyperparameters["scale"].tolist() == [3.0, 3.0, 3.0]
-    assert tasks.about["ranges"] == {"scale": [3.0, 3.0], "length_scale": [0.2, 0.2]}
-
-
-@pytest.mark.parametrize(
-    "make, message",
-    [
-        (lambda: find_kernel("RBF"), "`kernel` must be one of 'rbf', .* Received: kernel='RBF'"),
-        (lambda: Kernel("linear", {}), "`name` must be one of .*'linear'"),
-        (lambda: Kernel("matern", {}), "`ranges` of the matern kernel .*length_scale. .*none"),
-        (lambda: Kernel("matern", {"length_scale": (2, 1)}), r"0 < low <= high.*\(2, 1\)"),
-        (lambda: Kernel("matern", {"length_scale": (0, 1)}), "0 < low <= high"),
-        (lambda: Kernel("matern", {"length_scale": 1.0}), "`length_scale` must be two numbers"),
-        (lambda: Kernel("matern", {"length_scale": (1, np.inf)}), "`length_scale` must be finite"),
-        (
-            lambda: KERNELS["periodic"].covariance(
-                np.zeros([1, 2, 2]), np.zeros([1, 2, 2]), **EXAMPLES["periodic"]
-            ),
-            "must have D_x = 1. Received: D_x = 2",
-        ),
-        (
-            lambda: KERNELS["matern"].covariance(np.zeros([1, 2, 1]), np.zeros([1, 2, 2])),
-            r"`x` and `z` must have the shapes .*\[1, 2, 1\] and \[1, 2, 2\]",
-        ),
-        (
-            lambda: KERNELS["rbf"].covariance(np.zeros([1, 2, 1]), np.zeros([1, 2, 1]), scale=1),
-            "`hyperparameters` of the rbf kernel must be scale, length_scale. Received: scale",
-        ),
-        (
-            lambda: KERNELS["matern"].covariance(
-                np.zeros([3, 2, 1]), np.zeros([3, 2, 1]), length_scale=np.ones(2)
-            ),
-            r"of the shape \[B\] = \[3\]. Received: \[2\]",
-        ),
-        (
-            lambda: KERNELS["matern"].covariance(
-                np.zeros([1, 2, 1]), np.zeros([1, 2, 1]), length_scale=-1.0
-            ),
-            "`length_scale` must be finite and above 0. Received: length_scale=-1.0",
-        ),
-        (lambda: cholesky_factor(np.ones([1, 2, 2])), "take a larger jitter. Received: 1 matrices"),
-    ],
-)
-def test_errors_of_kernels(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
+from taylorformer.data_wrangler.tasks.kernels import JITTER
 
 # Training batches.
 
@@ -160,7 +47,7 @@ def test_every_context_size_is_as_likely():
     assert (np.abs(counts[3:] - 100) < 30).all()
 
 
-def test_a_stopped_training_goes_on_with_the_same_batches():
+def test_a_stopped_training_continues_with_the_same_batches():
     options = {"batch_size": 2, "seed": 5, "num_points": 7, "num_context": (1, 6)}
     whole = list(map(arrays_of, gaussian_process_tasks("rbf", **options, num_batches=5)))
     rest = list(
@@ -177,10 +64,10 @@ def test_a_stopped_training_goes_on_with_the_same_batches():
 _DIGEST = """
 import hashlib
 from taylorformer.data_wrangler.tasks import gaussian_process as module
-law = module._Law("periodic", 100, (3, 97), (-2.0, 2.0), 1e-6)
-arrays = module._training_batch(law, 8, 11, 4)
+distribution = module._Distribution("periodic", 100, (3, 97), (-2.0, 2.0), 1e-6)
+batch = module._training_batch(distribution, 8, 11, 4)
 tasks = module.held_out_gaussian_process_tasks("rbf", 20, 11)
-digest = hashlib.sha256(b"".join(v.tobytes() for v in [*arrays, tasks.x, tasks.y]))
+digest = hashlib.sha256(b"".join(v.tobytes() for v in [*batch.values(), tasks.x, tasks.y]))
 print(digest.hexdigest())
 """
 
@@ -219,9 +106,11 @@ def test_training_validation_and_test_share_no_sequence():
     # Seeds of several words, and of the words of other streams, among them.
     seeds = (0, 1, 2, 2**32, 2**33, 2**32 + 1, 2**63 - 1)
     drawn = []
-    law = module._Law("rbf", 2, (1, 1), (-2.0, 2.0), JITTER)
+    distribution = module._Distribution("rbf", 2, (1, 1), (-2.0, 2.0), JITTER)
     for seed in seeds:
-        drawn += [module._training_batch(law, 3, seed, k)[0][0, 0, 0] for k in range(3)]
+        for number in range(3):
+            batch = module._training_batch(distribution, 3, seed, number)
+            drawn.append(batch["x_context"][0, 0, 0])
         for part in ("test", "validation"):
             tasks = held_out_gaussian_process_tasks("rbf", 300, seed, 2, (1, 1), part=part)
             drawn += np.float32(tasks.x[[0, 255, 256], 0, 0]).tolist()
@@ -262,7 +151,7 @@ def test_a_jitter_too_small_for_float64_is_a_clear_error():
 # Held-out sequences.
 
 
-def test_held_out_sequences_have_the_law():
+def test_held_out_sequences_have_the_distribution_of_the_paper():
     tasks = held_out_gaussian_process_tasks("rbf", 2000, seed=0)
     assert len(tasks) == 2000 and tasks.x.shape == tasks.y.shape == (2000, 100, 1)
     assert tasks.x.dtype == tasks.y.dtype == np.float64
@@ -287,83 +176,6 @@ def test_a_larger_set_begins_with_a_smaller_one():
         np.testing.assert_array_equal(*(s.hyperparameters["length_scale"] for s in (one, other)))
 
 
-def test_a_batch_is_padded_at_the_end_and_masked():
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=[4, 9, 2]), rng.normal(size=[4, 9, 3])
-    x[1, 5:], y[1, 5:] = np.nan, np.nan  # not used
-    tasks = TaskSet(x, y, num_context=[3, 0, 8, 2], num_target=[2, 5, 1, 7])
-    rows = [2, 1, 0]
-    inputs, y_target = tasks.batch(rows)
-    assert inputs["x_context"].shape == (3, 8, 2) and inputs["y_context"].shape == (3, 8, 3)
-    assert inputs["x_target"].shape == (3, 5, 2) and y_target.shape == (3, 5, 3)
-    assert inputs["context_mask"].sum(axis=1).tolist() == [8, 0, 3]
-    assert inputs["target_mask"].sum(axis=1).tolist() == [1, 5, 2]
-    for b, row in enumerate(rows):
-        N_C, N_T = tasks.num_context[row], tasks.num_target[row]
-        for name, values, begin, length in (
-            ("x_context", x, 0, N_C),
-            ("y_context", y, 0, N_C),
-            ("x_target", x, N_C, N_T),
-            ("y_target", y, N_C, N_T),
-        ):
-            found = {**inputs, "y_target": y_target}[name][b]
-            assert found.dtype == np.float32
-            np.testing.assert_array_equal(
-                found[:length], np.float32(values[row, begin : begin + length])
-            )
-            assert (found[length:] == 0).all()
-            assert inputs[f"{name[2:]}_mask"][b, :length].all()
-    exact, _ = tasks.batch(rows, dtype="float64")
-    np.testing.assert_array_equal(exact["x_context"][0], x[2, :8])
-    no_context, _ = tasks.batch([1])
-    assert no_context["x_context"].shape == (1, 0, 2)
-
-
-def test_batches_hold_every_sequence_once_and_little_padding(record_property):
-    tasks = held_out_gaussian_process_tasks(
-        "matern", 1000, seed=0, num_points=50, num_context=(3, 47)
-    )
-    rng = np.random.default_rng(0)
-    # As with images: the number of targets does not go with the number of context points.
-    images = TaskSet(
-        np.zeros([1000, 100, 1]),
-        np.zeros([1000, 100, 1]),
-        rng.integers(1, 51, 1000),
-        rng.integers(1, 51, 1000),
-    )
-    for name, data, most in (("gp", tasks, 0.05), ("images", images, 0.2)):
-        seen, used, size = [], 0, 0
-        for rows, inputs, _ in data.batches(32):
-            seen += rows.tolist()
-            for mask in (inputs["context_mask"], inputs["target_mask"]):
-                used, size = used + mask.sum(), size + mask.size
-        assert sorted(seen) == list(range(1000))
-        padding = 1 - used / size
-        record_property(f"padding_{name}", float(padding))
-        assert padding < most
-    rows, inputs, y_target = next(tasks.batches(7))
-    assert len(rows) == 7
-    again, y_again = tasks.batch(rows)
-    np.testing.assert_array_equal(y_target, y_again)
-    np.testing.assert_array_equal(inputs["x_context"], again["x_context"])
-
-
-def test_a_data_set_holds_the_batches():
-    tasks = small_set()
-    dataset = tasks.dataset(3)
-    assert dataset.cardinality() == 3
-    inputs, y_target = dataset.element_spec
-    assert y_target == tf.TensorSpec([None, None, 1], tf.float32)
-    assert inputs["context_mask"] == tf.TensorSpec([None, None], tf.bool)
-    for _ in range(2):
-        found = list(map(arrays_of, dataset))
-        assert len(found) == 3
-        for batch, (_, inputs, y_target) in zip(found, tasks.batches(3), strict=True):
-            assert set(batch) == {*inputs, "y_target"}
-            for name, value in {**inputs, "y_target": y_target}.items():
-                np.testing.assert_array_equal(batch[name], value)
-
-
 def test_fit_takes_the_tasks_and_validates_on_a_set():
     model = taylorformer.Taylorformer(
         num_heads=1, head_dim=4, width=4, num_layers=1, encoding_dim=4, seed=0
@@ -376,96 +188,3 @@ def test_fit_takes_the_tasks_and_validates_on_a_set():
     ).history
     one_by_one = model.evaluate(tasks.dataset(1), verbose=0, return_dict=True)
     assert history["val_nll"][0] == pytest.approx(one_by_one["nll"], rel=1e-5)
-
-
-def test_a_file_gives_back_the_set(tmp_path):
-    tasks, path = small_set(), tmp_path / "folder" / "tasks"
-    tasks.save(path)
-    loaded = TaskSet.load(path)
-    for name in ("x", "y", "num_context", "num_target"):
-        value = getattr(loaded, name)
-        np.testing.assert_array_equal(value, getattr(tasks, name))
-        assert value.dtype == getattr(tasks, name).dtype
-    assert loaded.about == tasks.about
-    assert loaded.hyperparameters.keys() == tasks.hyperparameters.keys()
-    np.testing.assert_array_equal(*(s.hyperparameters["length_scale"] for s in (tasks, loaded)))
-    assert [file.name for file in path.parent.iterdir()] == ["tasks"]
-
-
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
-    path = tmp_path / "tasks.npz"
-    small_set(4).save(path)
-
-    def breaks_off(file, **arrays):
-        file.write(b"half")
-        raise OSError("no space left")
-
-    monkeypatch.setattr(np, "savez", breaks_off)
-    with pytest.raises(OSError, match="no space"):
-        small_set(5).save(path)
-    assert len(TaskSet.load(path)) == 4
-    assert [file.name for file in tmp_path.iterdir()] == ["tasks.npz"]
-
-
-def test_other_files_are_clear_errors(tmp_path):
-    path = tmp_path / "tasks.npz"
-    with pytest.raises(FileNotFoundError):
-        TaskSet.load(path)
-    path.write_bytes(b"no archive")
-    with pytest.raises(ValueError, match=r"that `TaskSet.save` wrote. Received: .*tasks.npz"):
-        TaskSet.load(path)
-    np.savez(path, x=np.zeros(3))
-    with pytest.raises(ValueError, match=r"that `TaskSet.save` wrote"):
-        TaskSet.load(path)
-    np.savez(path, x=np.array([{}], object))
-    with pytest.raises(ValueError, match=r"that `TaskSet.save` wrote"):
-        TaskSet.load(path)
-    small_set().save(path)
-    with np.load(path) as file:
-        arrays = dict(file)
-    meta = json.loads(str(arrays["meta"]))
-    meta["versions"]["taylorformer"] = "9.9"
-    np.savez(path, **{**arrays, "meta": np.array(json.dumps({**meta, "format": 2}))})
-    with pytest.raises(ValueError, match=r"must have the format 1. .* format 2, .* 9\.9; this is"):
-        TaskSet.load(path)
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match=r"that `TaskSet.save` wrote"):
-        TaskSet.load(path)
-
-
-@pytest.mark.parametrize(
-    "change, error, message",
-    [
-        ({"x": np.zeros([2, 5])}, ValueError, r"`x` must hold numbers of the shape \[n, N, D_x\]"),
-        ({"y": np.zeros([2, 4, 1])}, ValueError, r"\[2, 5, 1\] and \[2, 4, 1\]"),
-        ({"num_context": [1.0, 2.0]}, TypeError, "`num_context` must hold integers"),
-        ({"num_context": [1]}, ValueError, r"`num_context` must have the shape \[n\] = \[2\]"),
-        ({"num_context": [1, 5]}, ValueError, "N = 5. Received: 5 and 0 in row 1"),
-        ({"num_context": [-1, 1]}, ValueError, "Received: -1 and 6 in row 0"),
-        ({"num_target": [1, 5]}, ValueError, "Received: 2 and 5 in row 1"),
-        ({"y": np.full([2, 5, 1], np.inf)}, ValueError, r"`y` must be finite .* point 0 of row 0"),
-        ({"hyperparameters": {"scale": [1.0]}}, ValueError, r"shape \[n\] = \[2\]. .*scale"),
-        ({"about": {"kernel": object()}}, TypeError, "`about` must hold what JSON can"),
-    ],
-)
-def test_errors_of_task_sets(change, error, message):
-    arguments = {"x": np.zeros([2, 5, 1]), "y": np.zeros([2, 5, 1]), "num_context": [1, 2]}
-    with pytest.raises(error, match=message):
-        TaskSet(**{**arguments, **change})
-
-
-@pytest.mark.parametrize(
-    "call, error, message",
-    [
-        (lambda tasks: tasks.batch([7]), ValueError, "`rows` must be from 0 to 6"),
-        (lambda tasks: tasks.batch([-1]), ValueError, "`rows` must be from 0 to 6"),
-        (lambda tasks: tasks.batch([]), ValueError, "`rows` must be integers of the shape"),
-        (lambda tasks: tasks.batch_rows(0), ValueError, "`batch_size` must be at least 1"),
-        (lambda tasks: tasks.take(8), ValueError, "`count` must be at most 7"),
-        (lambda tasks: small_set(part="training"), ValueError, "`part` must be one of 'test'"),
-        (lambda tasks: small_set(0), ValueError, "`num_sequences` must be at least 1"),
-    ],
-)
-def test_errors_of_rows(call, error, message):
-    with pytest.raises(error, match=message):
-        call(small_set())

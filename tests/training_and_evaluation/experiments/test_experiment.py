@@ -14,7 +14,7 @@ from taylorformer import NeuralProcess
 from taylorformer.cli import cli, main
 from taylorformer.commands import experiment as experiment_command
 from taylorformer.data_wrangler.tasks.gaussian_process import held_out_gaussian_process_tasks
-from taylorformer.data_wrangler.tasks.image_sources import load_images
+from taylorformer.data_wrangler.tasks.image_set import load_images
 from taylorformer.data_wrangler.tasks.images import whole_image_tasks
 from taylorformer.data_wrangler.tasks.task_set import TaskSet
 from taylorformer.training_and_evaluation.experiments.consistency import (
@@ -178,7 +178,7 @@ def test_the_recorded_command_gives_the_same_settings(monkeypatch, tmp_path):
     done = click.testing.CliRunner().invoke(cli, words)
     assert seen == [settings]
     assert done.exit_code == 1
-    assert "The same command with --resume instead of --overwrite goes on." in done.output
+    assert "The same command with --resume instead of --overwrite continues it." in done.output
 
 
 @pytest.mark.parametrize("architecture", _TINY)
@@ -576,7 +576,7 @@ def test_nothing_is_replaced_unasked(capsys, tmp_path, monkeypatch):
     folder = tmp_path / "out" / "gp-rbf"
     (folder / "np-seed-0").mkdir(parents=True)
     (folder / "np-seed-0" / "training.npz").write_bytes(b"")
-    _is_refused(capsys, words, "training.npz is there; --resume goes on with it")
+    _is_refused(capsys, words, "training.npz is there; --resume continues it")
     (folder / "np-seed-0.json").write_text("[]")
     _is_refused(capsys, words, "np-seed-0.json is there; --resume leaves it")
     _is_refused(capsys, [*words, "--resume"], "must be the JSON file of a run")

@@ -1,0 +1,20 @@
+"""The command that demonstrates the package: `demo`."""
+
+from pathlib import Path
+
+import click
+
+from taylorformer.commands import options
+
+
+@click.command()
+@options.output_folder_option("Folder for the figures and tables.", default=Path("runs/demo"))
+@options.seed_option("Seed of everything drawn.")
+@click.option("--steps", type=options.POSITIVE, default=600, help="Training steps.")
+@click.option("--samples", type=options.POSITIVE, default=100, help="Samples of a forecast.")
+def demo(output: Path, seed: int, steps: int, samples: int) -> None:
+    """Train a small Taylorformer and forecast with it."""
+    options.start_tensorflow()
+    from taylorformer.training_and_evaluation.forecasting.demo import run_demo
+
+    run_demo(output=output, seed=seed, steps=steps, num_samples=samples)

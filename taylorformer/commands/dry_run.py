@@ -1,0 +1,100 @@
+"""What `fit --dry-run` shows: the columns, the state of each series, and the parts of the table."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from taylorformer.data_wrangler.tables.table import Columns
+
+# More series than these would push the lines on the parts out of sight.
+_MAX_SHOWN_SERIES = 20
+# As wide as the longest label, "validation", and a space.
+_LABEL_WIDTH = 11
+
+
+def show_plan(
+    frame: "pd.DataFrame",
+    columns: "Columns",
+    disorder: Mapping[str, Any],
+    context_length: int,
+    horizon: int,
+    fractions: Sequence[float],
+) -> None:
+    """Says what a training would read.
+
+    Args:
+        frame: The table.
+        columns: Of the table.
+        disorder: The arguments of `split_table` on rows that are not in order.
+        context_length: N_C of a window.
+        horizon: N_T of a window.
+        fractions: The shares of the training, validation and test part.
+
+    Raises:
+        ValueError: Rows in disorder, or too few rows to train on.
+    """
+    from taylorformer.data_wrangler.tables.panel import Panel
+    from taylorformer.data_wrangler.tables.table import split_table
+    from taylorformer.data_wrangler.tables.windows import (
+        PARTS,
+        Split,
+        WindowSpec,
+        panel_window_starts,
+    )
+
+    _show_columns(columns)
+    click.echo()
+    _show_series(frame, columns)
+    click.echo()
+    panel = Panel(split_table(frame, columns, **disorder))
+    spec = WindowSpec(context_length, horizon)
+    splits = [Split.chronological(series.num_rows, fractions) for series in panel.series]
+    for part in PARTS:
+        sizes = [len(split.rows(part)) for split in splits]
+        if not any(sizes):
+            click.echo(f"{part:<{_LABEL_WIDTH}} no rows")
+            continue
+        try:
+            count = len(panel_window_starts(panel, splits, spec, part))
+        except ValueError as error:
+            # Training does not need the test part.
+            if part != PARTS[-1]:
+                raise
+            click.echo(f"{part:<{_LABEL_WIDTH}} {sum(sizes)} rows: {error}")
+            continue
+        span = ""
+        if panel.num_series == 1:
+            rows, stamps = splits[0].rows(part), panel.series[0].stamps
+            span = f", {stamps[rows[0]]} to {stamps[rows[-1]]}"
+        click.echo(
+            f"{part:<{_LABEL_WIDTH}} {sum(sizes)} rows, {count} windows of {spec.length} rows{span}"
+        )
+    click.echo("\nNothing was trained.")
+
+
+def _show_columns(columns: "Columns") -> None:
+    facts: dict[str, Sequence[Any]] = {
+        "time": [columns.time_column],
+        "targets": columns.target_columns,
+    }
+    if columns.id_column is not None:
+        facts["ids"] = [columns.id_column]
+    if columns.covariate_columns:
+        facts["covariates"] = columns.covariate_columns
+    for label, names in facts.items():
+        click.echo(f"{label:<{_LABEL_WIDTH}} {', '.join(map(str, names))}")
+
+
+def _show_series(frame: "pd.DataFrame", columns: "Columns") -> None:
+    from taylorformer.data_wrangler.tables.table import inspect_table
+
+    report = inspect_table(frame, columns).to_frame()
+    shown = report.head(_MAX_SHOWN_SERIES)
+    # One series reads best as a column of facts, several as a table.
+    click.echo(shown.iloc[0].to_string() if len(shown) == 1 else shown.to_string(index=False))
+    if len(report) > len(shown):
+        click.echo(f"... and {len(report) - len(shown)} more series")
