@@ -29,8 +29,12 @@ def write_table(path: Path, rows: int) -> None:
 def first_batch(path: Path) -> tuple[float, float]:
     """Reads the table and takes one batch; gives seconds and megabytes."""
     importlib.import_module("tensorflow").zeros([1]).numpy()
-    from taylorformer.data_wrangler.tables.table import Columns, read_table, split_table
-    from taylorformer.data_wrangler.tables.windows import Split, Windows, WindowScaler, WindowSpec
+    from taylorformer.data_wrangler.tables.columns import Columns
+    from taylorformer.data_wrangler.tables.files import read_table
+    from taylorformer.data_wrangler.tables.long_table import split_table
+    from taylorformer.data_wrangler.tables.scaler import WindowScaler
+    from taylorformer.data_wrangler.tables.split import Split, WindowSpec
+    from taylorformer.data_wrangler.tables.windows import Windows
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()

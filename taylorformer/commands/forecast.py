@@ -17,7 +17,7 @@ import click
 if TYPE_CHECKING:
     import pandas as pd
 
-    from taylorformer.data_wrangler.tables.table import Columns
+    from taylorformer.data_wrangler.tables.columns import Columns
 
 _CHECKPOINT = "training.npz"
 
@@ -49,7 +49,7 @@ class _Reading:
 
     def table(self, path: Path, id_column: Any) -> "pd.DataFrame":
         """Reads a file that is there; ids are read as they are spelled."""
-        from taylorformer.data_wrangler.tables.table import read_table
+        from taylorformer.data_wrangler.tables.files import read_table
 
         text = ("unique_id" if id_column is None else id_column,)
         return read_table(path, separator=self.separator, decimal=self.decimal, text_columns=text)
@@ -253,7 +253,7 @@ def fit(
         raise click.UsageError("--resume and --overwrite exclude each other.")
     if not (dry_run or overwrite):
         _check_free(model, resume)
-    from taylorformer.data_wrangler.tables.table import Columns
+    from taylorformer.data_wrangler.tables.columns import Columns
 
     frame = reading.frame(targets, id_column)
     columns = Columns.resolve(
@@ -355,9 +355,10 @@ def _show_plan(
     fractions: Sequence[float],
 ) -> None:
     """Says what a training would read."""
+    from taylorformer.data_wrangler.tables.long_table import split_table
     from taylorformer.data_wrangler.tables.panel import Panel
-    from taylorformer.data_wrangler.tables.table import inspect_table, split_table
-    from taylorformer.data_wrangler.tables.windows import (
+    from taylorformer.data_wrangler.tables.report import inspect_table
+    from taylorformer.data_wrangler.tables.split import (
         PARTS,
         Split,
         WindowSpec,

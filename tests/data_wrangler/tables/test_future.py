@@ -6,14 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from taylorformer.data_wrangler.tables.future import (
-    FutureRows,
-    continue_stamps,
-    extend_series,
-    split_future,
-)
+from taylorformer.data_wrangler.tables.columns import Columns
+from taylorformer.data_wrangler.tables.continued_stamps import continue_stamps
+from taylorformer.data_wrangler.tables.future import FutureRows, extend_series, split_future
+from taylorformer.data_wrangler.tables.long_table import split_table
 from taylorformer.data_wrangler.tables.series import Series
-from taylorformer.data_wrangler.tables.table import Columns, split_table
 
 _PARIS = {"tz": "Europe/Paris"}
 
@@ -300,18 +297,18 @@ def test_stamps_of_a_future_become_those_of_the_series(times, future):
         ([1, 2], [2, 3], r"after the last row of the series, 2\. Received: 2 in row 1$"),
         ([1, 2], [3, 5, 4], r"must be after .*row 2, 5\. Received: 4 in row 3$"),
         (["2024-01-01", "2024-01-02"], ["2024-01-02"], r"2024-01-02 00:00:00 in row 1$"),
-        ([1, 2], [2.5, 3], r"hold times that int64 can tell exactly.*Received: 2\.5 in row 1$"),
-        ([1, 2], [3, 1e300], r"can tell exactly.* Received: 1e\+300 in row 2$"),
-        ([1.0, 2.0], [3, 2**53 + 1], r"float64 can tell exactly.*9007199254740993 in row 2$"),
+        ([1, 2], [2.5, 3], r"hold times that int64 can hold exactly.*Received: 2\.5 in row 1$"),
+        ([1, 2], [3, 1e300], r"can hold exactly.* Received: 1e\+300 in row 2$"),
+        ([1.0, 2.0], [3, 2**53 + 1], r"float64 can hold exactly.*9007199254740993 in row 2$"),
         (
             pd.date_range("2024-01-01", periods=2, unit="s"),
             pd.date_range("2024-01-03", periods=2, freq="5ms"),
-            r"datetime64\[s\] can tell exactly.*00:00:00\.005000 in row 2$",
+            r"datetime64\[s\] can hold exactly.*00:00:00\.005000 in row 2$",
         ),
         (
             pd.period_range("2024-01", periods=2, freq="M"),
             ["2024-03-01", "2024-04-02"],
-            r"period\[M\] can tell exactly.*2024-04-02 00:00:00 in row 2$",
+            r"period\[M\] can hold exactly.*2024-04-02 00:00:00 in row 2$",
         ),
         (
             pd.date_range("2024-01-01", periods=2, unit="ns"),
@@ -463,7 +460,7 @@ def test_ids_of_a_future_may_be_spelled_as_other_numbers(past, ahead):
             r"after the stamp of row 1, 3\. Received: 3 in row 4 .*'shop 2'\)$",
         ),
         ({"ds": [3, 2, 0, 4, 6]}, r"row of the series, 2\. Received: 2 in row 2 .*'shop 1'\)$"),
-        ({"ds": [3, 4, 0, 4, 6.5]}, r"tell exactly.* Received: 6\.5 in row 5 .*'shop 1'\)$"),
+        ({"ds": [3, 4, 0, 4, 6.5]}, r"hold exactly.* Received: 6\.5 in row 5 .*'shop 1'\)$"),
         ({"ds": [3, 4, 0, 4, None]}, r"every row\. .*empty cell in row 5 .*'shop 1'\)$"),
         ({"ds": ["2024"] * 5}, r"hold numbers, as the series does.*, such as .*'shop 1'\)$"),
         ({"ds": [3, 2**63, 0, 4, 0]}, r"fit in 64 bits\. Received: 0 to 922\d+ .*'shop 1'\)$"),

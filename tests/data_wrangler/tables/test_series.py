@@ -14,13 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from taylorformer.data_wrangler.tables.series import (
-    ColumnError,
-    Series,
-    load_mauna_loa_co2,
-    read_series,
-    read_table,
-)
+from taylorformer.data_wrangler.tables.errors import ColumnError
+from taylorformer.data_wrangler.tables.files import load_mauna_loa_co2, read_series, read_table
+from taylorformer.data_wrangler.tables.series import Series
 
 
 def series_of(times, values=None, **options):
@@ -51,8 +47,8 @@ def test_mauna_loa_keeps_its_gaps():
 def test_reading_a_series_leaves_tensorflow_alone():
     code = """
 import sys
-from taylorformer.data_wrangler.tables import datasets, future, series, table, windows
-series.load_mauna_loa_co2()
+from taylorformer.data_wrangler.tables import datasets, files, future, report, windows
+files.load_mauna_loa_co2()
 print("tensorflow" in sys.modules)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,15 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from taylorformer.data_wrangler.tables.columns import Columns
+from taylorformer.data_wrangler.tables.files import read_table
+from taylorformer.data_wrangler.tables.long_table import id_text, ids_of, split_table
+from taylorformer.data_wrangler.tables.report import inspect_table
 from taylorformer.data_wrangler.tables.series import Series
-from taylorformer.data_wrangler.tables.table import (
-    Columns,
-    id_text,
-    ids_of,
-    inspect_table,
-    read_table,
-    split_table,
-)
 
 LONG = Columns("ds", ("y",), "unique_id")
 

@@ -8,17 +8,16 @@ import pandas as pd
 import pytest
 
 from taylorformer.data_wrangler.tables.panel import Panel
+from taylorformer.data_wrangler.tables.scaler import SCALINGS, WindowScaler
 from taylorformer.data_wrangler.tables.series import Series
-from taylorformer.data_wrangler.tables.windows import (
+from taylorformer.data_wrangler.tables.split import (
     PARTS,
-    SCALINGS,
     Split,
-    Windows,
-    WindowScaler,
     WindowSpec,
     panel_window_starts,
     spaced_starts,
 )
+from taylorformer.data_wrangler.tables.windows import Windows
 
 SPEC = WindowSpec(context_length=8, horizon=4)
 
@@ -411,7 +410,7 @@ def test_series_that_are_too_short_are_an_error_only_if_all_are(panel):
 
 def test_a_strange_series_is_an_error_or_measured_on_its_own(panel):
     scaler = WindowScaler.fit(list(panel.series[:2]), SPEC, [40, 6])
-    with pytest.raises(ValueError, match="Received: 's2'; it knows 's0', 's1'"):
+    with pytest.raises(ValueError, match="Received: 's2'; the scaler has 's0', 's1'"):
         Windows(panel, scaler)
     wider = scaler.with_series(panel)
     assert wider.names == ("s0", "s1", "s2")
