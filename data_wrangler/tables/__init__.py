@@ -2,8 +2,8 @@
 
 In the order of their imports, which only goes up this list:
 
-- reading a table: `errors`, `columns` (which one plays which part), `stamps` (of time), `values`,
-  `table_rows`;
+- reading a table: `errors`, `frames` (checks of pandas tables), `columns` (which of them plays
+  which part), `stamps` (of time), `values`, `table_rows`;
 - one series, and where it comes from: `series`, `files`, `datasets`, `long_table` (several series
   in one table), `report` (what is in a table);
 - rows to predict: `continued_stamps`, `future`;

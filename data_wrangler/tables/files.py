@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from taylorformer.data_wrangler.tables.columns import as_names
+from taylorformer.data_wrangler.tables.frames import as_names
 from taylorformer.data_wrangler.tables.series import Series
 
 _PARQUET = (".parquet", ".pq")

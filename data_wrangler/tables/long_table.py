@@ -7,13 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from taylorformer.data_wrangler.tables.columns import (
-    Columns,
-    check_columns,
-    check_frame,
-    flatten_index,
-)
+from taylorformer.data_wrangler.tables.columns import Columns
 from taylorformer.data_wrangler.tables.errors import ColumnError
+from taylorformer.data_wrangler.tables.frames import check_columns, check_frame, flatten_index
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.table_rows import TableRows
 

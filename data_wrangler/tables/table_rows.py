@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer.data_wrangler.checks import check_choice
-from taylorformer.data_wrangler.tables.columns import (
+from taylorformer.data_wrangler.tables.frames import (
     as_names,
     check_columns,
     check_frame,

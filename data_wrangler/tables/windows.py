@@ -78,13 +78,14 @@ class Windows:
         spec: WindowSpec | None = None,
     ) -> None:
         panel = as_panel(data)
-        for what, need, there in (
+        for text, expected, received in (
             ("D_y = {} columns", scaler.num_columns, panel.num_columns),
             ("D_c = {} covariates", scaler.num_covariates, panel.num_covariates),
         ):
-            if need != there:
+            if expected != received:
                 raise ValueError(
-                    f"`series` must have {what.format(need)}, as the scaler. Received: {there}"
+                    f"`series` must have {text.format(expected)}, as the scaler. "
+                    f"Received: {received}"
                 )
         self.panel = panel
         self.scaler = scaler = scaler.in_unit(panel.time_unit)

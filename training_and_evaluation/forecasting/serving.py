@@ -1,4 +1,4 @@
-"""A fitted forecaster as a SavedModel: it takes raw numbers, and returns forecasts in their units."""
+"""A fitted forecaster as a SavedModel: numbers in the units of the table come in and go out."""
 
 import os
 
