@@ -144,6 +144,13 @@ def split_table(
 ) -> tuple[Series, ...]:
     """Makes one series of each id of a table.
 
+    Example:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"shop": ["b", "a", "b"], "day": [1, 1, 2], "sales": [5, 6, 7]})
+        >>> series = split_table(frame, Columns("day", ("sales",), "shop"))
+        >>> [(one.name, one.values[:, 0].tolist()) for one in series]
+        [('b', [5.0, 7.0]), ('a', [6.0])]
+
     Args:
         frame: one row for each stamp and id; the ids may come in any order, also interleaved.
         columns: which columns play which part; see `Columns.resolve`.

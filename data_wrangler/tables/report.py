@@ -101,6 +101,14 @@ class TableReport:
 def inspect_table(frame: pd.DataFrame, columns: Columns) -> TableReport:
     """Reports what is in a table, without making series of it.
 
+    Example:
+        >>> import pandas as pd
+        >>> days = ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-07", "2024-01-07"]
+        >>> frame = pd.DataFrame({"day": days, "sales": [1.0, 2.0, None, 4.0, 5.0]})
+        >>> report = inspect_table(frame, Columns("day", ("sales",))).series[0]
+        >>> report.median_step, report.gaps, report.longest_gap, report.duplicates
+        ('1 day', 1, '4 days', 1)
+
     Args:
         frame: the table. Rows that are not in order, or share a time, are counted, not refused.
         columns: which columns play which part; see `Columns.resolve`.

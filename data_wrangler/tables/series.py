@@ -153,12 +153,12 @@ class Series:
 
     @property
     def num_rows(self) -> int:
-        """T."""
+        """T, the number of rows."""
         return len(self.time)
 
     @property
     def num_columns(self) -> int:
-        """D_y."""
+        """D_y, the number of target columns."""
         return self.values.shape[1]
 
     @property

@@ -191,6 +191,10 @@ def panel_window_starts(
 def spaced_starts(starts: np.ndarray, step: int, count: int | None = None) -> np.ndarray:
     """Chooses every `step`-th window, counted back from the last one.
 
+    Example:
+        >>> spaced_starts(np.arange(10), step=4).tolist()
+        [1, 5, 9]
+
     Args:
         starts: first rows of windows, increasing.
         step: how many windows further the next one is; with the horizon as `step`, targets do not

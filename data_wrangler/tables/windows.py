@@ -1,4 +1,4 @@
-"""Windows of one or several series, made as batches when they are asked for."""
+"""Windows of one or several series, as batches for training, evaluation and forecasts."""
 
 import hashlib
 from collections.abc import Iterable
@@ -15,6 +15,9 @@ from taylorformer.data_wrangler.tables.split import WindowSpec
 
 if TYPE_CHECKING:
     import tensorflow as tf
+
+# Keys are 64-bit integers.
+_KEY_BYTES = 8
 
 
 class _Table(NamedTuple):
@@ -219,7 +222,9 @@ class Windows:
         """
         rows = self.context_rows(starts)[:, -1]
         labels = (self.panel.time_label(int(row)) for row in rows)
-        digests = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in labels]
+        digests = [
+            hashlib.blake2b(text.encode(), digest_size=_KEY_BYTES).digest() for text in labels
+        ]
         return np.frombuffer(b"".join(digests), "<i8").astype(np.int64)
 
     def training_dataset(
@@ -246,12 +251,12 @@ class Windows:
         check_integer("batch_size", batch_size, 1)
         check_integer("seed", seed, 0)
         check_integer("first_batch", first_batch, 0)
-        word = int(np.random.SeedSequence(seed).generate_state(1)[0])
+        seed_word = int(np.random.SeedSequence(seed).generate_state(1)[0])
         count = len(starts)
         all_starts = tf.constant(starts)
 
         def start_at(position: tf.Tensor) -> tf.Tensor:
-            pass_seed = tf.stack([word, position // count])
+            pass_seed = tf.stack([seed_word, position // count])
             index = tf.random.experimental.index_shuffle(position % count, pass_seed, count - 1)
             return tf.gather(all_starts, index)
 
