@@ -27,10 +27,17 @@ def write_table(path: Path, rows: int) -> None:
 
 
 def first_batch(path: Path) -> tuple[float, float]:
-    """Reads the table and takes one batch; gives seconds and megabytes."""
+    """Reads the table and takes one batch; returns seconds and megabytes."""
     importlib.import_module("tensorflow").zeros([1]).numpy()
-    from taylorformer.data_wrangler.tables.table import Columns, read_table, split_table
-    from taylorformer.data_wrangler.tables.windows import Split, Windows, WindowScaler, WindowSpec
+    from taylorformer.data_wrangler import (
+        Columns,
+        Split,
+        Windows,
+        WindowScaler,
+        WindowSpec,
+        read_table,
+        split_table,
+    )
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
@@ -62,11 +69,11 @@ def main() -> None:
         path = Path(folder) / "table.csv"
         write_table(path, options.rows)
         command = [sys.executable, "-m", "benchmarks.long_table", "--measure", str(path)]
-        found = []
+        runs = []
         for _ in range(options.repeats):
             done = subprocess.run(command, check=True, capture_output=True, text=True)
-            found.append([float(word) for word in done.stdout.split()])
-    seconds, megabytes = (statistics.median(column) for column in zip(*found, strict=True))
+            runs.append([float(word) for word in done.stdout.split()])
+    seconds, megabytes = (statistics.median(column) for column in zip(*runs, strict=True))
     print(f"{options.rows} rows: first batch after {seconds:.1f} s, {megabytes:.0f} MB")
 
 

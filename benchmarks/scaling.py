@@ -16,7 +16,7 @@ import pandas as pd
 
 from taylorformer.data_wrangler.provenance import versions
 from taylorformer.data_wrangler.tables.datasets import load_dataset
-from taylorformer.data_wrangler.tables.windows import SCALINGS
+from taylorformer.data_wrangler.tables.scaler import SCALINGS
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
 
 DATASETS = {"mauna_loa_co2": (104, 52), "ETTm2": (96, 96), "exchange": (96, 96)}

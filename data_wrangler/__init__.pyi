@@ -1,12 +1,18 @@
 from .features.masked_normalization import MaskedBatchNormalization
 from .features.positional_encoding import PositionalEncoding
 from .features.representation_extractor import RepresentationExtractor
+from .tables.columns import Columns
+from .tables.continued_stamps import continue_stamps
 from .tables.datasets import load_dataset
-from .tables.future import continue_stamps, extend_series
+from .tables.files import load_mauna_loa_co2, read_series, read_table
+from .tables.future import extend_series
+from .tables.long_table import split_table
 from .tables.panel import Panel
-from .tables.series import Series, load_mauna_loa_co2, read_series, read_table
-from .tables.table import Columns, inspect_table, split_table
-from .tables.windows import Split, Windows, WindowScaler, WindowSpec, spaced_starts
+from .tables.report import inspect_table
+from .tables.scaler import WindowScaler
+from .tables.series import Series
+from .tables.split import Split, WindowSpec, spaced_starts
+from .tables.windows import Windows
 from .tasks.gaussian_process import held_out_gaussian_process_tasks
 from .tasks.image_points import picture
 from .tasks.image_set import Images, load_images

@@ -1,4 +1,4 @@
-"""Tiny tables and a tiny network that the tests of the Forecaster share."""
+"""Tiny tables and a tiny preset that the tests of the Forecaster share."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Named data sets for forecasting: what they are called, where they come from, what they hold."""
+"""Named data sets for forecasting: their names, their public homes, and how they are read."""
 
 import dataclasses
 import gzip
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from taylorformer.data_wrangler.tables.series import Series, load_mauna_loa_co2, read_table
+from taylorformer.data_wrangler.tables.files import load_mauna_loa_co2, read_table
+from taylorformer.data_wrangler.tables.series import Series
 
 _ETT = (
     "https://raw.githubusercontent.com/zhouhaoyi/ETDataset/"
@@ -20,7 +21,7 @@ _EXCHANGE = (
     "https://raw.githubusercontent.com/laiguokun/multivariate-time-series-data/"
     "7f402f185cc2435b5e66aed13a3b560ed142e023/exchange_rate/exchange_rate.txt.gz"
 )
-# Dates of the form 1990/1/31 0:00, in some copies of these files.
+# Dates such as 1990/1/31 0:00, in some copies of these files.
 _SLASHES = "%Y/%m/%d %H:%M"
 
 
@@ -29,11 +30,11 @@ class DatasetFile:
     """One of the files that hold a data set.
 
     Attributes:
-        name: the name of the file; `.gz` may follow.
-        sha256: of its content, unpacked. None: any content is taken.
-        origin: its public home, packed or not, or None.
-        header: the names of the columns where the file has no line with them, else None.
-        first_day: the first of consecutive days, where the file has no column of time, else None.
+        name: the name of the file; it may end in `.gz`, too.
+        sha256: the checksum of its content, unpacked. None: any content is accepted.
+        origin: its public address, packed or not, or None.
+        header: the names of the columns, if the file has no header line; else None.
+        first_day: the first of consecutive days, if the file has no column of time; else None.
     """
 
     name: str
@@ -48,8 +49,8 @@ class Dataset:
     """A data set with a name.
 
     Attributes:
-        name: what `load_dataset` knows it by.
-        files: the files that hold it, any of them; the first one that is there is read.
+        name: its name for `load_dataset`.
+        files: the files that hold it, each of them whole; the first one that exists is read.
         target_column: the default column to forecast.
         time_column: the column of time.
     """
@@ -101,7 +102,7 @@ DATASETS = {
 
 
 def dataset_names() -> tuple[str, ...]:
-    """Gives the names that `load_dataset` knows."""
+    """Returns the names that `load_dataset` accepts."""
     return tuple(DATASETS)
 
 
@@ -116,40 +117,41 @@ def load_dataset(
     - `ETTm1`, `ETTm2` (15 minutes), `ETTh1`, `ETTh2` (hours): oil temperature `OT` and loads
       `HUFL` to `LULL` of two transformers, Zhou et al., 2021.
     - `exchange`: daily exchange rates of eight countries, columns `0` to `6` and `OT` (New
-      Zealand), Lai et al., 2018. The original file, without header and dates, gives the same
+      Zealand), Lai et al., 2018. The original file, without header and dates, holds the same
       series as the copy with them.
-    - `electricity`: the hourly load of clients in Portugal, from a file that you have, of any
-      content. The default column `OT` of the common copy is *not* the client of the paper: that
-      one is row 322 of the 370 clients of the original, `OT` is row 368.
-    - `mauna_loa_co2`: comes with this package; see `load_mauna_loa_co2`.
+    - `electricity`: the hourly load of clients in Portugal, from a file of yours, whose content is
+      not checked. The default column `OT` of the common copy is *not* the client of the paper: that
+      is row 322 of the 370 clients of the original, `OT` is row 368.
+    - `mauna_loa_co2`: part of this package; see `load_mauna_loa_co2`.
 
     Args:
         name: one of `dataset_names()`, in any case.
-        data_dir: where to look for the file, packed with gzip or not: there, and in folders and
-            folders of folders below. None: nowhere.
+        data_dir: the folder to search for the file, packed with gzip or not, and up to two levels
+            of folders in it. None: no search.
         target_column: None: the default, `OT` (`co2` for `mauna_loa_co2`).
         download: fetch the file with `keras.utils.get_file` if it is not found: into `data_dir`,
-            or for None into the cache of Keras. For ETT and exchange.
+            or for None into the cache of Keras. Only for ETT and exchange.
 
     Returns:
         The series, of one column. Its `name` is that of the data set.
 
     Raises:
-        FileNotFoundError: no such file was found, and it was not to be fetched or cannot be.
-        OSError: it could not be fetched or read.
-        ValueError: an unknown name or column, or a file of another content than is known. One
-            that was fetched is removed then.
+        FileNotFoundError: no such file was found, and `download` is not set or the data set has no
+            public address.
+        OSError: the file could not be fetched or read.
+        ValueError: an unknown name or column, or a file whose content is not the published one. If
+            it was fetched it is removed.
     """
     dataset = _find_dataset(name)
     column = dataset.target_column if target_column is None else target_column
     if dataset.name == "mauna_loa_co2":
         return _load_shipped(dataset, column)
-    found = next(_find_files(dataset, data_dir), None)
-    if found is None:
+    file_and_path = next(_find_files(dataset, data_dir), None)
+    if file_and_path is None:
         if not download:
             raise _not_found(dataset, data_dir)
-        found = _fetch(dataset, data_dir)
-    return _read(dataset, *found, column)
+        file_and_path = _fetch(dataset, data_dir)
+    return _read(dataset, *file_and_path, column)
 
 
 def _find_dataset(name: str) -> Dataset:
@@ -197,14 +199,14 @@ def _fetch(dataset: Dataset, data_dir: str | PathLike[str] | None) -> tuple[Data
         raise _not_found(dataset, data_dir)
     from keras.utils import get_file
 
-    place: dict[str, str] = {}
+    cache: dict[str, str] = {}
     if data_dir is not None:
         Path(data_dir).mkdir(parents=True, exist_ok=True)
-        place = {"cache_dir": str(data_dir), "cache_subdir": ""}
+        cache = {"cache_dir": str(data_dir), "cache_subdir": ""}
     name = file.origin.rsplit("/", 1)[-1]
     try:
-        path = Path(get_file(name, origin=file.origin, **place))
-    except Exception as error:  # Keras raises just that
+        path = Path(get_file(name, origin=file.origin, **cache))
+    except Exception as error:  # Keras raises no narrower class.
         raise OSError(f"{file.origin} could not be fetched: {error}") from error
     try:
         _check_content(file, path)

@@ -1,4 +1,4 @@
-"""One or several series with the same columns, as one long table."""
+"""Several series with the same columns, one below the other."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,9 +10,17 @@ from taylorformer.data_wrangler.tables.series import Series
 
 
 class Panel:
-    """G series with the same columns, laid end to end; a row of it is a row of one of them.
+    """G series with the same columns, one below the other in one array of R rows.
 
-    For one series its arrays are those of the series, not copies.
+    For a single series the arrays are those of the series, not copies.
+
+    Example:
+        >>> from taylorformer.data_wrangler import Columns, split_table
+        >>> table = pd.DataFrame({"shop": ["a", "b", "a"], "day": [1, 1, 2], "sales": [5, 6, 7]})
+        >>> columns = Columns("day", ("sales",), "shop")
+        >>> panel = Panel(split_table(table, columns))
+        >>> panel.names, panel.offsets.tolist(), panel.values[:, 0].tolist()
+        (('a', 'b'), [0, 2, 3], [5.0, 7.0, 6.0])
 
     Args:
         series: one `Series`, or several with the same columns and different names.
@@ -23,7 +31,7 @@ class Panel:
         time: `[R]`, see `Series`; increasing within each series.
         values: `[R, D_y]` float64, NaN = missing.
         covariates: `[R, D_c]` float64.
-        observed: `[R]` bool, True where no value is missing.
+        observed: `[R]` bool, True where no column is missing.
         last_observed_row: `[R, D_y]` int64: the last row up to each row, of the same series, with
             a value in the column; -1 for none.
 
@@ -41,7 +49,7 @@ class Panel:
         self.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.time = self._joined([one.time for one in self.series])
         self.values = self._joined([one.values for one in self.series])
-        self.covariates = self._joined([one.known for one in self.series])
+        self.covariates = self._joined([one.covariate_values for one in self.series])
         self.observed = self._joined([one.observed for one in self.series])
         last = [
             one.last_observed_row
@@ -58,12 +66,12 @@ class Panel:
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"`series` must have different names. Received: {twice!r} twice")
         for one in self.series[1:]:
-            for what in ("target_columns", "covariate_columns", "time_unit"):
-                here, there = getattr(first, what), getattr(one, what)
-                if here != there:
+            for attribute in ("target_columns", "covariate_columns", "time_unit"):
+                expected, received = getattr(first, attribute), getattr(one, attribute)
+                if expected != received:
                     raise ValueError(
-                        f"`series` must have the same `{what}`. Received: {here!r} in "
-                        f"{first.name!r} and {there!r} in {one.name!r}"
+                        f"`series` must have the same `{attribute}`. Received: {expected!r} in "
+                        f"{first.name!r} and {received!r} in {one.name!r}"
                     )
 
     @staticmethod
@@ -72,22 +80,22 @@ class Panel:
 
     @property
     def num_series(self) -> int:
-        """G."""
+        """G, the number of series."""
         return len(self.series)
 
     @property
     def num_rows(self) -> int:
-        """R, of all series together."""
+        """R, the number of rows of all series together."""
         return int(self.offsets[-1])
 
     @property
     def num_columns(self) -> int:
-        """D_y."""
+        """D_y, the number of target columns."""
         return self.series[0].num_columns
 
     @property
     def num_covariates(self) -> int:
-        """D_c."""
+        """D_c, the number of covariates."""
         return len(self.series[0].covariate_columns)
 
     @property
@@ -101,22 +109,22 @@ class Panel:
         return tuple(one.name for one in self.series)
 
     def series_of(self, rows: Any) -> np.ndarray:
-        """Tells which series rows belong to: int64 from 0 to G - 1, of the shape of `rows`."""
+        """Returns the number of the series of each row: int64 from 0 to G - 1, shaped as `rows`."""
         return np.searchsorted(self.offsets, np.asarray(rows), side="right") - 1
 
     def stamps(self, rows: Any) -> pd.Index:
-        """Gives the stamps of rows `[n]` of one series, as they came."""
+        """Returns the stamps of rows `[n]` of one series, as they are in its table."""
         rows = np.asarray(rows)
-        place = int(self.series_of(rows[0])) if len(rows) else 0
-        return self.series[place].stamps[rows - self.offsets[place]]
+        number = int(self.series_of(rows[0])) if len(rows) else 0
+        return self.series[number].stamps[rows - self.offsets[number]]
 
     def time_label(self, row: int) -> str:
-        """Names a row by its series and its instant, the same for every table that holds it."""
-        place = int(self.series_of(row))
-        one = self.series[place]
-        return f"{one.name}|{one.time_label(int(row - self.offsets[place]))}"
+        """Returns a name for a row, of its series and its instant: the same in every table."""
+        number = int(self.series_of(row))
+        series = self.series[number]
+        return f"{series.name}|{series.time_label(int(row - self.offsets[number]))}"
 
 
 def as_panel(data: "Panel | Series | Iterable[Series]") -> Panel:
-    """Makes a panel of what may be one already."""
+    """Returns `data` if it is a panel, else a panel of its series."""
     return data if isinstance(data, Panel) else Panel(data)

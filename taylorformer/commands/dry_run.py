@@ -8,7 +8,7 @@ import click
 if TYPE_CHECKING:
     import pandas as pd
 
-    from taylorformer.data_wrangler.tables.table import Columns
+    from taylorformer.data_wrangler.tables.columns import Columns
 
 # More series than these would push the lines on the parts out of sight.
 _MAX_SHOWN_SERIES = 20
@@ -37,9 +37,9 @@ def show_plan(
     Raises:
         ValueError: Rows in disorder, or too few rows to train on.
     """
+    from taylorformer.data_wrangler.tables.long_table import split_table
     from taylorformer.data_wrangler.tables.panel import Panel
-    from taylorformer.data_wrangler.tables.table import split_table
-    from taylorformer.data_wrangler.tables.windows import (
+    from taylorformer.data_wrangler.tables.split import (
         PARTS,
         Split,
         WindowSpec,
@@ -90,7 +90,7 @@ def _show_columns(columns: "Columns") -> None:
 
 
 def _show_series(frame: "pd.DataFrame", columns: "Columns") -> None:
-    from taylorformer.data_wrangler.tables.table import inspect_table
+    from taylorformer.data_wrangler.tables.report import inspect_table
 
     report = inspect_table(frame, columns).to_frame()
     shown = report.head(_MAX_SHOWN_SERIES)

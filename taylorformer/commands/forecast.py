@@ -12,7 +12,7 @@ from taylorformer.commands.dry_run import show_plan
 from taylorformer.commands.table_file import TableFile, with_table_file
 
 if TYPE_CHECKING:
-    from taylorformer.data_wrangler.tables.table import Columns
+    from taylorformer.data_wrangler.tables.columns import Columns
     from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
 
 _CHECKPOINT = "training.npz"
@@ -109,7 +109,7 @@ def fit(
     options.refuse_both("--resume", resume, "--overwrite", overwrite)
     if not (dry_run or overwrite):
         _check_free(model, resume)
-    from taylorformer.data_wrangler.tables.table import Columns
+    from taylorformer.data_wrangler.tables.columns import Columns
 
     frame = table.read(targets, id_column)
     columns = Columns.resolve(

@@ -38,7 +38,7 @@ class TableFile:
 
     def read_path(self, path: Path, id_column: Any) -> "pd.DataFrame":
         """Reads any table in the same form as FILE; ids are read as they are spelled."""
-        from taylorformer.data_wrangler.tables.table import read_table
+        from taylorformer.data_wrangler.tables.files import read_table
 
         text = ("unique_id" if id_column is None else id_column,)
         return read_table(path, separator=self.separator, decimal=self.decimal, text_columns=text)

@@ -8,8 +8,11 @@ import pytest
 import scoringrules
 from scipy import stats
 
-from taylorformer.data_wrangler.tables.series import Series, load_mauna_loa_co2
-from taylorformer.data_wrangler.tables.windows import Windows, WindowScaler, WindowSpec
+from taylorformer.data_wrangler.tables.files import load_mauna_loa_co2
+from taylorformer.data_wrangler.tables.scaler import WindowScaler
+from taylorformer.data_wrangler.tables.series import Series
+from taylorformer.data_wrangler.tables.split import WindowSpec
+from taylorformer.data_wrangler.tables.windows import Windows
 from taylorformer.training_and_evaluation.forecasting.naive import (
     last_difference,
     last_value,

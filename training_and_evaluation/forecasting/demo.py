@@ -17,7 +17,8 @@ from rich.table import Table
 
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.provenance import versions
-from taylorformer.data_wrangler.tables.series import Series, load_mauna_loa_co2
+from taylorformer.data_wrangler.tables.files import load_mauna_loa_co2
+from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.training_and_evaluation.forecasting.backtest import Backtest
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer.data_wrangler.checks import check_number
-from taylorformer.data_wrangler.tables.table import id_text
+from taylorformer.data_wrangler.tables.long_table import id_text
 from taylorformer.training_and_evaluation.metrics import sample_quantiles
 from taylorformer.training_and_evaluation.plots import plot_forecast
 

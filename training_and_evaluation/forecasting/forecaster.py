@@ -18,21 +18,23 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from taylorformer.data_wrangler.checks import check_choice, check_integer, listed
+from taylorformer.data_wrangler.tables.columns import Columns
 from taylorformer.data_wrangler.tables.future import extend_series, split_future
+from taylorformer.data_wrangler.tables.long_table import ids_of, split_table
 from taylorformer.data_wrangler.tables.panel import Panel, as_panel
-from taylorformer.data_wrangler.tables.series import NANOSECONDS, Series
-from taylorformer.data_wrangler.tables.table import Columns, ids_of, split_table
-from taylorformer.data_wrangler.tables.windows import (
+from taylorformer.data_wrangler.tables.scaler import WindowScaler
+from taylorformer.data_wrangler.tables.series import Series
+from taylorformer.data_wrangler.tables.split import (
     DEFAULT_FRACTIONS,
     PARTS,
     Split,
-    Windows,
-    WindowScaler,
     WindowSpec,
     evenly_spaced,
     panel_window_starts,
     spaced_starts,
 )
+from taylorformer.data_wrangler.tables.stamps import NANOSECONDS
+from taylorformer.data_wrangler.tables.windows import Windows
 from taylorformer.model.probabilistic_model import GLOBAL_CLIPNORM
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.forecasting.backtest import Backtest, backtest
@@ -656,7 +658,7 @@ class Forecaster(BaseEstimator):
         from taylorformer.training_and_evaluation.forecasting.serving import export_forecaster
 
         self._check_fitted()
-        export_forecaster(self, folder)
+        export_forecaster(self.model_, self.scaler_, folder)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Forecaster":
@@ -727,7 +729,7 @@ def _fingerprint(
     settings = [*settings, config, preset.epoch_steps, windows.scaler.get_config()]
     digest = hashlib.sha256(json.dumps(settings).encode())
     for one, split in zip(windows.panel.series, splits, strict=True):
-        for array in (one.time, one.values, one.known):
+        for array in (one.time, one.values, one.covariate_values):
             digest.update(np.ascontiguousarray(array[: split.validation_end]).tobytes())
         digest.update(f"{split.train_end} {split.validation_end}".encode())
     return digest.hexdigest()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from taylorformer.data_wrangler.checks import check_choice, check_integer, check_number
-from taylorformer.data_wrangler.tables.windows import SCALINGS
+from taylorformer.data_wrangler.tables.scaler import SCALINGS
 
 SCHEDULES = ("constant", "cosine")
 

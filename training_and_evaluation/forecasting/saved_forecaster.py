@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from taylorformer.data_wrangler.provenance import versions
-from taylorformer.data_wrangler.tables.table import Columns
-from taylorformer.data_wrangler.tables.windows import WindowScaler
+from taylorformer.data_wrangler.tables.columns import Columns
+from taylorformer.data_wrangler.tables.scaler import WindowScaler
 from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset
 
 FILE = "forecaster.json"

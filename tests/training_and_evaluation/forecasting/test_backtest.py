@@ -11,8 +11,10 @@ import tensorflow as tf
 from scipy import stats
 
 from taylorformer import load_released_weights
+from taylorformer.data_wrangler.tables.scaler import WindowScaler
 from taylorformer.data_wrangler.tables.series import Series
-from taylorformer.data_wrangler.tables.windows import Split, Windows, WindowScaler, WindowSpec
+from taylorformer.data_wrangler.tables.split import Split, WindowSpec
+from taylorformer.data_wrangler.tables.windows import Windows
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.forecasting.backtest import backtest

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from forecasting import TINY
 
-from taylorformer.data_wrangler.tables.series import load_mauna_loa_co2
+from taylorformer.data_wrangler.tables.files import load_mauna_loa_co2
 from taylorformer.training_and_evaluation.forecasting import demo
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from taylorformer.data_wrangler.tables.series import Series
-from taylorformer.data_wrangler.tables.windows import Split
+from taylorformer.data_wrangler.tables.split import Split
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast, quantile_name
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
 from taylorformer.training_and_evaluation.forecasting.presets import PRESETS, find_preset

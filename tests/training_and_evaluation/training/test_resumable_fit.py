@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from forecasting import TINY, tiny_forecaster, wave_table
 
-from taylorformer.data_wrangler.tables.series import load_mauna_loa_co2
+from taylorformer.data_wrangler.tables.files import load_mauna_loa_co2
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
 
 PRESETS = {

@@ -34,12 +34,12 @@ def columns(draw, rows):
     """Waves, noise, spikes and constants around any level, with gaps."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     shape = draw(st.sampled_from(["wave", "noise", "walk", "spike", "constant", "zero"]))
-    place = np.arange(rows)
+    row = np.arange(rows)
     values = {
-        "wave": np.sin(place),
+        "wave": np.sin(row),
         "noise": rng.normal(size=rows),
         "walk": rng.normal(size=rows).cumsum(),
-        "spike": np.where(place == draw(st.integers(0, rows - 1)), 1e4, 0.0),
+        "spike": np.where(row == draw(st.integers(0, rows - 1)), 1e4, 0.0),
         "constant": np.ones(rows),
         "zero": np.zeros(rows),
     }[shape]

@@ -1,0 +1,72 @@
+"""Values of targets and covariates: reading columns as 64-bit numbers, and checks of them."""
+
+from collections.abc import Hashable
+
+import numpy as np
+import pandas as pd
+
+from taylorformer.data_wrangler.tables.errors import bad_row
+
+
+def read_targets(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> np.ndarray:
+    """Reads targets, `[T, D_y]` float64: finite numbers, or NaN for an empty cell."""
+    values = np.empty((len(frame), len(columns)), np.float64)
+    for index, name in enumerate(columns):
+        values[:, index] = _read_numbers(frame[name], name)
+    check_finite(values, columns)
+    return values
+
+
+def read_covariates(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> np.ndarray:
+    """Reads covariates, `[T, D_c]` float64: finite numbers, or True and False."""
+    covariates = np.empty((len(frame), len(columns)), np.float64)
+    wish = "hold a number, or True or False, in every row"
+    for index, name in enumerate(columns):
+        column = frame[name]
+        if getattr(column.dtype, "kind", "O") in "cmM":
+            raise bad_row(name, wish, 0, column.iloc[0])
+        covariates[:, index] = _to_numbers(column, name, wish)
+    check_covariates(covariates, columns)
+    return covariates
+
+
+def _read_numbers(column: pd.Series, name: Hashable) -> np.ndarray:
+    if pd.api.types.is_bool_dtype(column.dtype) or getattr(column.dtype, "kind", "O") in "cmM":
+        raise bad_row(name, "hold numbers", 0, column.iloc[0])
+    wish = "hold numbers, or empty cells where a value is missing"
+    if column.dtype == object:
+        # Where a cell is empty, True and False come as objects, and would become 1 and 0.
+        wrong = column.map(type).isin([bool, np.bool_]).to_numpy()
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise bad_row(name, wish, row, column.iloc[row])
+    return _to_numbers(column, name, wish)
+
+
+def _to_numbers(column: pd.Series, name: Hashable, wish: str) -> np.ndarray:
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        text = column.astype("object")
+        column = pd.to_numeric(text, errors="coerce")
+        wrong = (column.isna() & text.notna()).to_numpy()
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise bad_row(name, wish, row, text.iloc[row])
+    return column.to_numpy(np.float64, na_value=np.nan)
+
+
+def check_finite(values: np.ndarray, columns: tuple[Hashable, ...]) -> None:
+    """Checks that values are finite or NaN."""
+    wrong = np.isinf(values)
+    if wrong.any():
+        row, index = (int(i) for i in np.argwhere(wrong)[0])
+        wish = "hold finite numbers, or empty cells where a value is missing"
+        raise bad_row(columns[index], wish, row, float(values[row, index]))
+
+
+def check_covariates(covariates: np.ndarray, columns: tuple[Hashable, ...]) -> None:
+    """Checks that covariates are finite."""
+    wrong = ~np.isfinite(covariates)
+    if wrong.any():
+        row, index = (int(i) for i in np.argwhere(wrong)[0])
+        wish = "hold a finite number in every row, as covariates are known ahead of time"
+        raise bad_row(columns[index], wish, row, float(covariates[row, index]))
