@@ -13,6 +13,11 @@ from taylorformer.model.layers.attention import apply_dense, seeded_dense, withi
 class MLP(keras.layers.Layer):
     """Dense layers with ReLU between them, and none after the last one.
 
+    Example:
+        >>> import numpy as np
+        >>> MLP(8, num_layers=2, output_width=3, seed=0)(np.zeros((4, 5, 2), "float32")).shape
+        TensorShape([4, 5, 3])
+
     Args:
         width: width of every layer but the last.
         num_layers: how many Dense layers.
@@ -43,19 +48,19 @@ class MLP(keras.layers.Layer):
         last = width if output_width is None else output_width
         self.denses = [
             seeded_dense(
-                last if place == num_layers - 1 else width,
+                last if index == num_layers - 1 else width,
                 seed,
-                place,
+                index,
                 self.dtype_policy,
-                f"dense_{place}",
+                f"dense_{index}",
             )
-            for place in range(num_layers)
+            for index in range(num_layers)
         ]
 
     def build(self, input_shape: Any) -> None:
         """Builds every Dense layer from the last size of the input."""
-        for place, dense in enumerate(self.denses):
-            dense.build((None, None, input_shape[-1] if place == 0 else self.width))
+        for index, dense in enumerate(self.denses):
+            dense.build((None, None, input_shape[-1] if index == 0 else self.width))
         self.built = True
 
     def call(self, values: tf.Tensor) -> tf.Tensor:
@@ -64,8 +69,8 @@ class MLP(keras.layers.Layer):
         Returns:
             `[B, N, output_width]` in the compute dtype.
         """
-        for place, dense in enumerate(self.denses):
-            if place > 0:
+        for index, dense in enumerate(self.denses):
+            if index > 0:
                 values = tf.nn.relu(values)
             values = apply_dense(dense, within_range(values, self.compute_dtype))
         return values

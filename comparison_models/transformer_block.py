@@ -21,6 +21,13 @@ class TransformerBlock(keras.layers.Layer):
     need", 2017). Sums and normalisations are float32 under every dtype policy; Dense layers and
     attention products use the compute dtype.
 
+    Example:
+        >>> import numpy as np
+        >>> block = TransformerBlock(num_heads=2, head_dim=4, width=8, feed_forward=16, seed=0)
+        >>> rows = np.zeros((3, 5, 8), "float32")
+        >>> block(rows, rows).shape
+        TensorShape([3, 5, 8])
+
     Args:
         num_heads: H.
         head_dim: width of one head; H heads may be wider or narrower than `width` together.
@@ -66,9 +73,9 @@ class TransformerBlock(keras.layers.Layer):
         )
         self.attention_dropout, self.hidden_dropout, self.output_dropout = (
             keras.layers.Dropout(
-                dropout, seed=child_seed(seed, place), dtype=policy, name=f"{part}_dropout"
+                dropout, seed=child_seed(seed, child), dtype=policy, name=f"{part}_dropout"
             )
-            for place, part in enumerate(("attention", "hidden", "output"), start=3)
+            for child, part in enumerate(("attention", "hidden", "output"), start=3)
         )
 
     def build(self, query_shape: Any, key_shape: Any) -> None:

@@ -16,7 +16,7 @@ FOLDERS = ("data_wrangler", "model", "comparison_models", "training_and_evaluati
 
 @pytest.fixture(autouse=True)
 def small_preset(monkeypatch):
-    """Examples train with the default preset; here it is a network that takes no minutes."""
+    """Examples train with the default preset; here it is one that takes no minutes."""
     monkeypatch.setattr(presets, "PRESETS", {**presets.PRESETS, "compact": TINY})
 
 
@@ -30,8 +30,8 @@ def modules_with_examples():
 
 @pytest.mark.parametrize("name", list(modules_with_examples()))
 def test_examples_of_docstrings_run(name):
-    found = doctest.testmod(importlib.import_module(name), raise_on_error=True)
-    assert found.attempted and not found.failed
+    results = doctest.testmod(importlib.import_module(name), raise_on_error=True)
+    assert results.attempted and not results.failed
 
 
 def test_python_blocks_of_the_readme_run(capsys, tmp_path, monkeypatch):

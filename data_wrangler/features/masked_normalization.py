@@ -69,15 +69,17 @@ class MaskedBatchNormalization(keras.layers.Layer):
         """
         mean, variance = self.moving_mean.value, self.moving_variance.value
         if training:
-            batch_mean, batch_variance, found = self._batch_statistics(inputs, statistics_mask)
+            batch_mean, batch_variance, any_observed = self._batch_statistics(
+                inputs, statistics_mask
+            )
             for moving, batch in (
                 (self.moving_mean, batch_mean),
                 (self.moving_variance, batch_variance),
             ):
                 moved = self.momentum * moving.value + (1 - self.momentum) * batch
-                moving.assign(tf.where(found, moved, moving.value))
-            mean = tf.where(found, batch_mean, mean)
-            variance = tf.where(found, batch_variance, variance)
+                moving.assign(tf.where(any_observed, moved, moving.value))
+            mean = tf.where(any_observed, batch_mean, mean)
+            variance = tf.where(any_observed, batch_variance, variance)
         scale = tf.math.rsqrt(variance + self.epsilon) * self.gamma.value
         return (inputs - mean) * scale + self.beta.value
 

@@ -10,7 +10,7 @@ from taylorformer.data_wrangler.checks import check_integer, check_number
 
 @keras.saving.register_keras_serializable("taylorformer")
 class PositionalEncoding(keras.layers.Layer):
-    """Sines and cosines of a continuous x, each input dimension on its own.
+    """Sines and cosines of a continuous x, each input dimension by itself.
 
     For an input dimension the encoding holds the sine and the cosine of
     `(x / shortest) / (longest / shortest)^(2 i / E)`, i = 0 .. E/2 - 1: all sines first, then all
