@@ -1,48 +1,49 @@
 """Records of experiments: one JSON file a run."""
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from taylorformer.data_wrangler.files import replaced_whole
+from taylorformer.data_wrangler.files import FileKind, read_json, write_json
 from taylorformer.training_and_evaluation.experiments.presets import NETWORKS, TASKS
 
-RECORD_FORMAT = 1
+_KIND = FileKind(format_number=1, writer="`run_experiment`")
 
 
-def write_record(path: str | os.PathLike[str], record: Mapping[str, Any]) -> None:
-    """Writes a record; a file that is there is replaced whole."""
-    text = json.dumps(record, indent=1, allow_nan=False) + "\n"
-    with replaced_whole(path) as file:
-        file.write(text.encode())
+def write_record(path: str | os.PathLike[str], content: Mapping[str, Any]) -> dict[str, Any]:
+    """Writes a record; a file that is there is replaced whole.
+
+    Returns:
+        The record: the content, `format` and `versions`.
+    """
+    return write_json(_KIND, path, content, indent=1, allow_nan=False)
 
 
 def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Reads a record.
 
     Raises:
+        FileNotFoundError: there is none.
         ValueError: a file that is no record, or one of another format.
     """
-    try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-        made_by = record["versions"].get("taylorformer")
-        found = record["format"]
-        settings = record["settings"]
-        known = settings["task"] in TASKS and settings["architecture"] in NETWORKS
-        complete = known and isinstance(record["scores"], Mapping)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    record = read_json(_KIND, path, _checked)
+    settings = record["settings"]
+    if settings["task"] not in TASKS or settings["architecture"] not in NETWORKS:
         raise ValueError(
-            f"a record must be the JSON file of a run of an experiment. Received: {path} "
-            f"({error!r})"
-        ) from error
-    if found != RECORD_FORMAT or not complete:
-        raise ValueError(
-            f"a record must have the format {RECORD_FORMAT} and a task and network of this "
-            f"version. Received: {path} of the format {found}, made by taylorformer {made_by}"
+            "a record must be of a task and a model of this version. Received: "
+            f"{settings['task']!r} and {settings['architecture']!r} in {path}, made by "
+            f"taylorformer {record['versions'].get('taylorformer')}"
         )
-    return dict(record)
+    return record
+
+
+def _checked(record: dict[str, Any]) -> dict[str, Any]:
+    settings = record["settings"]
+    names = settings["task"], settings["architecture"]
+    if not isinstance(record["scores"], Mapping) or not all(isinstance(n, str) for n in names):
+        raise TypeError("scores or names of another type")
+    return record
 
 
 def read_records(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:

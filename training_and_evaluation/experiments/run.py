@@ -5,15 +5,12 @@ import dataclasses
 import hashlib
 import json
 import os
-import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from taylorformer.comparison_models.attentive_neural_process import AttentiveNeuralProcess
 from taylorformer.comparison_models.gaussian_process import GaussianProcess
@@ -21,7 +18,7 @@ from taylorformer.comparison_models.neural_process import NeuralProcess
 from taylorformer.comparison_models.transformer_neural_process import TransformerNeuralProcess
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.files import replaced_whole
-from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.provenance import devices
 from taylorformer.model.probabilistic_model import GLOBAL_CLIPNORM, ProbabilisticModel
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.experiments.consistency import (
@@ -30,7 +27,7 @@ from taylorformer.training_and_evaluation.experiments.consistency import (
 )
 from taylorformer.training_and_evaluation.experiments.data import TaskData, load_task
 from taylorformer.training_and_evaluation.experiments.presets import find_network, find_task
-from taylorformer.training_and_evaluation.experiments.record import RECORD_FORMAT, write_record
+from taylorformer.training_and_evaluation.experiments.record import write_record
 from taylorformer.training_and_evaluation.experiments.scores import (
     SCORE_BATCH,
     finite_or_none,
@@ -79,22 +76,6 @@ def make_optimizer(settings: ExperimentSettings) -> keras.optimizers.Optimizer:
     if settings.schedule == "cosine":
         rate = keras.optimizers.schedules.CosineDecay(rate, settings.iterations)
     return keras.optimizers.Adam(rate, global_clipnorm=GLOBAL_CLIPNORM)
-
-
-def processor() -> str:
-    """Gives the processor's model, where the system says it, the number of cores, and GPUs."""
-    model = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next(line.split(":", 1)[1].strip() for line in lines if line[:10] == "model name")
-    except (OSError, StopIteration):
-        pass  # not Linux, or a processor that has no name
-    devices = tf.config.list_physical_devices("GPU")
-    gpus = [
-        tf.config.experimental.get_device_details(device).get("device_name", "GPU")
-        for device in devices
-    ]
-    return ", ".join([f"{model}, {os.cpu_count()} cores", *gpus])
 
 
 @dataclasses.dataclass
@@ -206,7 +187,7 @@ def run_experiment(
         arrays["consistency"] = consistency.log_likelihoods
     with replaced_whole(folder / SCORES_FILE) as file:
         np.savez(file, **arrays)
-    write_record(path, record)
+    record = write_record(path, record)
     return ExperimentRun(record, model, data, scores, consistency)
 
 
@@ -291,7 +272,6 @@ def _record(
             table["paper_log_likelihood"] = {"mean": paper[0], "standard_deviation": paper[1]}
         tables[name] = table
     return {
-        "format": RECORD_FORMAT,
         "command": settings.command,
         "settings": dataclasses.asdict(settings),
         "score": way,
@@ -300,8 +280,7 @@ def _record(
         "iterations": int(history[-1]["step"]),
         "best_iteration": int(history[progress.best_epoch - 1]["step"]),
         "seconds": {"training": round(progress.seconds, 1)},
-        "versions": versions(),
-        "processor": processor(),
+        "processor": devices(),
         "network": _network(model),
         "data": data.about,
         "curve": [

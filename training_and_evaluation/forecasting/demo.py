@@ -2,8 +2,6 @@
 
 import dataclasses
 import json
-import os
-import platform
 import sys
 import time
 from collections.abc import Hashable, Mapping
@@ -16,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from taylorformer.data_wrangler.checks import check_integer
-from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.provenance import machine, versions
 from taylorformer.data_wrangler.tables.series import Series, load_mauna_loa_co2
 from taylorformer.training_and_evaluation.forecasting.backtest import Backtest
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
@@ -137,7 +135,7 @@ def run_demo(
         "settings": dataclasses.asdict(settings),
         "training": forecaster.report_,
         "seconds": {"training": round(trained - started, 2), "total": round(total, 2)},
-        "machine": {"cpus": os.cpu_count(), "system": platform.platform()},
+        "machine": machine(),
         "versions": versions(),
     }
     text = json.dumps(report, indent=2, allow_nan=False, default=str)

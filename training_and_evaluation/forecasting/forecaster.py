@@ -620,7 +620,7 @@ class Forecaster(BaseEstimator):
         )
         with tempfile.TemporaryDirectory(dir=folder) as unfinished:
             self.model_.save(Path(unfinished) / _MODEL_FILE)
-            (Path(unfinished) / FILE).write_text(saved.to_json(), encoding="utf-8")
+            saved.write(Path(unfinished))
             # The text goes first and comes last: a folder without it holds no forecaster, not half
             # of one.
             (folder / FILE).unlink(missing_ok=True)

@@ -1,12 +1,10 @@
 """Training that keeps the best weights, stops early, and goes on where it was stopped."""
 
 import dataclasses
-import json
 import math
 import os
 import time
 import warnings
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +13,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from taylorformer.data_wrangler.files import replaced_whole
+from taylorformer.data_wrangler.files import FileKind, read_arrays, write_arrays
 from taylorformer.data_wrangler.provenance import versions
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 
-_FORMAT = 1
-_META = "meta"
+_CHECKPOINT = FileKind(format_number=1, writer="training", argument="checkpoint")
+_BEST = "best_"
 
 
 @dataclasses.dataclass
@@ -171,80 +169,89 @@ def _validation_nll(history: list[dict[str, float]], epoch: int) -> float | None
 def _state(model: ProbabilisticModel) -> dict[str, keras.Variable]:
     """Everything that changes in training: weights, moving statistics, seeds, the optimizer."""
     variables = dict(model.seed_states())
-    for place, value in enumerate(model.weights):
-        variables[f"model_{place}"] = value
-    for place, value in enumerate(model.optimizer.variables):
-        variables[f"optimizer_{place}"] = value
+    for index, value in enumerate(model.weights):
+        variables[f"model_{index}"] = value
+    for index, value in enumerate(model.optimizer.variables):
+        variables[f"optimizer_{index}"] = value
     return variables
+
+
+@dataclasses.dataclass(frozen=True)
+class _Checkpoint:
+    """The content of a checkpoint.
+
+    Attributes:
+        state: the values of `_state`, by name.
+        progress: how far training came, with the best weights.
+        fingerprint: of data and settings.
+        versions: of the packages that wrote it.
+    """
+
+    state: Mapping[str, np.ndarray]
+    progress: TrainingProgress
+    fingerprint: str
+    versions: Mapping[str, str]
+
+    @classmethod
+    def of(cls, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> "_Checkpoint":
+        best_names = [name for name in arrays if name.startswith(_BEST)]
+        best = [arrays.pop(f"{_BEST}{index}") for index in range(len(best_names))]
+        progress = TrainingProgress(
+            epoch=meta["epoch"],
+            history=meta["history"],
+            best_epoch=meta["best_epoch"],
+            best_weights=best or None,
+            # The first checkpoints were written without it.
+            seconds=meta.get("seconds", 0.0),
+        )
+        return cls(arrays, progress, meta["fingerprint"], dict(meta["versions"]))
 
 
 def _save(
     path: Path, model: ProbabilisticModel, progress: TrainingProgress, fingerprint: str
 ) -> None:
-    arrays: dict[str, Any] = {name: value.numpy() for name, value in _state(model).items()}
-    for place, weight in enumerate(progress.best_weights or []):
-        arrays[f"best_{place}"] = weight
+    arrays: dict[str, np.ndarray] = {name: v.numpy() for name, v in _state(model).items()}
+    for index, weight in enumerate(progress.best_weights or []):
+        arrays[f"{_BEST}{index}"] = weight
     meta = {
-        "format": _FORMAT,
         "fingerprint": fingerprint,
-        "versions": versions(),
         "epoch": progress.epoch,
         "best_epoch": progress.best_epoch,
         "history": progress.history,
         "seconds": progress.seconds,
     }
-    # A process that is killed here leaves the old checkpoint as it was.
-    with replaced_whole(path) as file:
-        arrays[_META] = np.array(json.dumps(meta))
-        np.savez(file, **arrays)
+    write_arrays(_CHECKPOINT, path, arrays, meta)
 
 
 def _load(
     path: Path, model: ProbabilisticModel, fingerprint: str, progress: TrainingProgress
 ) -> None:
-    try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        meta = json.loads(str(arrays.pop(_META)))
-        wrong = meta["format"] != _FORMAT
-    except (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    """Puts a checkpoint into the model, its optimizer and `progress`."""
+    checkpoint = read_arrays(_CHECKPOINT, path, _Checkpoint.of)
+    if checkpoint.fingerprint != fingerprint:
         raise ValueError(
-            f"`checkpoint` must be a file that training has written. Received: {path} ({error})"
-        ) from error
-    made_by = meta["versions"]
-    if wrong:
-        raise ValueError(
-            f"`checkpoint` must have the format {_FORMAT}. Received: {path} of the format "
-            f"{meta['format']}, made by taylorformer {made_by.get('taylorformer')}"
-        )
-    if meta["fingerprint"] != fingerprint:
-        raise ValueError(
-            "training can only go on with the data and settings it began with (and as many steps "
+            "training can only resume with the data and settings it began with (and as many steps "
             "in all, unless the learning rate is constant). "
             f"Received: others than those of {path}; choose another file, or start anew"
         )
     state = _state(model)
-    names = {name for name in arrays if not name.startswith("best_")}
     shapes = {name: tuple(value.shape) for name, value in state.items()}
-    if names != set(state) or any(arrays[name].shape != shapes[name] for name in names):
+    if shapes != {name: value.shape for name, value in checkpoint.state.items()}:
         raise ValueError(
-            f"`checkpoint` must fit the network of {len(state)} variables. Received: {path}, made "
-            f"by taylorformer {made_by.get('taylorformer')}, with {len(names)}"
+            f"`checkpoint` must fit the model of {len(state)} variables. Received: {path}, made "
+            f"by taylorformer {checkpoint.versions.get('taylorformer')}, with "
+            f"{len(checkpoint.state)}"
         )
-    here = versions()
-    changed = {name: made_by.get(name) for name in here if made_by.get(name) != here[name]}
+    here, there = versions(), checkpoint.versions
+    changed = {name: there.get(name) for name in here if there.get(name) != here[name]}
     if changed:
         then = ", ".join(f"{name} {version}" for name, version in changed.items())
         warnings.warn(
-            f"training began with {then} and goes on with other versions: the weights may differ "
+            f"training began with {then} and resumes with other versions: the weights may differ "
             "in the last digits",
             stacklevel=2,
         )
     for name, value in state.items():
-        value.assign(arrays[name])
-    num_best = len(arrays) - len(names)
-    progress.epoch = meta["epoch"]
-    progress.history = meta["history"]
-    progress.seconds = meta.get("seconds", 0.0)
-    progress.best_epoch = meta["best_epoch"]
-    progress.best_weights = [arrays[f"best_{place}"] for place in range(num_best)] or None
+        value.assign(checkpoint.state[name])
+    for field in dataclasses.fields(progress):
+        setattr(progress, field.name, getattr(checkpoint.progress, field.name))

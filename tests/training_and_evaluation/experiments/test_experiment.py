@@ -264,7 +264,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights(tiny, tmp_path):
         run_experiment(settings, here, show_progress=False)
     for changed in ({"learning_rate": 2e-3}, {"iterations": 6}, {"validate_every": 1}):
         others = dataclasses.replace(settings, **changed)
-        with pytest.raises(ValueError, match="training can only go on with the data and settings"):
+        with pytest.raises(ValueError, match="training can only resume with the data and settings"):
             run_experiment(others, here, resume=True, show_progress=False)
     stopped = run_experiment(settings, here, resume=True, show_progress=False)
     assert stopped.record["curve"] == straight.record["curve"]
@@ -450,11 +450,11 @@ def test_records_are_read(tmp_path):
     with pytest.raises(FileNotFoundError, match="no record"):
         read_records(tmp_path / "nothing")
     for text, message in (
-        ("{}", "must be the JSON file of a run"),
-        ("[]", "must be the JSON file of a run"),
-        ("", "must be the JSON file of a run"),
+        ("{}", "a file that `run_experiment` wrote"),
+        ("[]", "a file that `run_experiment` wrote"),
+        ("", "a file that `run_experiment` wrote"),
         (json.dumps({**_record(), "format": 2}), "of the format 2, made by taylorformer 0.1.0"),
-        (json.dumps(_record("gone")), "task and network of this version"),
+        (json.dumps(_record("gone")), "a task and a model of this version"),
     ):
         (folder / "other.json").write_text(text)
         with pytest.raises(ValueError, match=rf"{message}.*") as error:
@@ -579,7 +579,7 @@ def test_nothing_is_replaced_unasked(capsys, tmp_path, monkeypatch):
     _is_refused(capsys, words, "training.npz is there; --resume goes on with it")
     (folder / "np-seed-0.json").write_text("[]")
     _is_refused(capsys, words, "np-seed-0.json is there; --resume leaves it")
-    _is_refused(capsys, [*words, "--resume"], "must be the JSON file of a run")
+    _is_refused(capsys, [*words, "--resume"], "a file that `run_experiment` wrote")
 
 
 def test_the_list(capsys):

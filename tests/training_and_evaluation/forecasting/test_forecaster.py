@@ -505,7 +505,7 @@ def test_nothing_is_overwritten_unasked(fitted, tmp_path):
 
 
 def test_files_that_are_no_forecaster(fitted, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"with a file forecaster\.json"):
+    with pytest.raises(FileNotFoundError, match=r"forecaster\.json, which is not there"):
         Forecaster.load(tmp_path)
     fitted.save(tmp_path)
     path = tmp_path / "forecaster.json"
@@ -518,7 +518,7 @@ def test_files_that_are_no_forecaster(fitted, tmp_path):
     del content["scaler"]
     for text in ("", "{}", "[]", json.dumps(content)):
         path.write_text(text)
-        with pytest.raises(ValueError, match="that `save` wrote"):
+        with pytest.raises(ValueError, match=r"that `Forecaster.save` wrote"):
             Forecaster.load(tmp_path)
 
 

@@ -115,7 +115,7 @@ def test_training_goes_on_with_its_own_data_and_settings_only(table, tmp_path):
         # Epochs would have another length.
         (tiny_forecaster(max_steps=1), table),
     ):
-        with pytest.raises(ValueError, match="only go on with the data and settings it began"):
+        with pytest.raises(ValueError, match="only resume with the data and settings it began"):
             other.fit(data, checkpoint=checkpoint, resume=True)
     assert checkpoint.read_bytes() == before
     tiny_forecaster().fit(test_part, checkpoint=checkpoint, resume=True)
@@ -126,7 +126,7 @@ def test_a_file_that_is_no_checkpoint(table, tmp_path):
     tiny_forecaster(max_steps=1).fit(table, checkpoint=checkpoint)
     for content in (b"nothing", b"", checkpoint.read_bytes()[:-100]):
         checkpoint.write_bytes(content)
-        with pytest.raises(ValueError, match=r"a file that training has written\. Received"):
+        with pytest.raises(ValueError, match=r"a file that training wrote\. Received"):
             tiny_forecaster().fit(table, checkpoint=checkpoint, resume=True)
     np.savez(checkpoint, meta=np.array(json.dumps({"format": 9, "versions": {}})))
     with pytest.raises(ValueError, match="must have the format 1"):
@@ -141,7 +141,7 @@ def test_other_versions_are_named(table, tmp_path):
     meta = json.loads(str(content["meta"]))
     meta["versions"]["keras"] = "3.0"
     np.savez(checkpoint, **{**content, "meta": np.array(json.dumps(meta))})
-    with pytest.warns(UserWarning, match=r"began with keras 3\.0 and goes on with other versions"):
+    with pytest.warns(UserWarning, match=r"began with keras 3\.0 and resumes with other versions"):
         tiny_forecaster().fit(table, checkpoint=checkpoint, resume=True)
 
 
