@@ -105,7 +105,7 @@ def main() -> None:
     options = parser.parse_args()
     tf.config.threading.set_intra_op_parallelism_threads(THREADS)
     tf.config.threading.set_inter_op_parallelism_threads(THREADS)
-    model = Taylorformer(**PRESETS["ett"].network, seed=0)
+    model = Taylorformer(**PRESETS["ett"].model_arguments, seed=0)
     model(series(1, 4, 4)[0])
     # An untrained network lets samples grow without bound; a small head keeps them tame.
     head = model.local_taylor.network

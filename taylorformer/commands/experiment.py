@@ -157,13 +157,13 @@ def experiment(
             instead = "--resume instead of --overwrite" if overwrite else "--resume"
             click.echo(f"Stopped. The same command with {instead} goes on.", err=True)
             raise SystemExit(1) from None
-    for picture in write_comparison(output, task, data):
+    for picture in write_comparison(output, data):
         click.echo(f"Wrote {picture}")
     click.echo(_write_table(output))
 
 
 def _show_list() -> None:
-    from taylorformer.training_and_evaluation.experiments.presets import NETWORKS, TASKS
+    from taylorformer.training_and_evaluation.experiments.presets import MODEL_PRESETS, TASKS
 
     click.echo("Tasks:")
     for task in TASKS.values():
@@ -173,7 +173,7 @@ def _show_list() -> None:
             f"Adam {task.learning_rate:g}; {paper}"
         )
     click.echo("Networks:")
-    for network in NETWORKS.values():
+    for network in MODEL_PRESETS.values():
         click.echo(f"  {network.architecture:<24} {network.model}: {network.note}")
 
 

@@ -33,7 +33,6 @@ from taylorformer.data_wrangler.tables.windows import (
     panel_window_starts,
     spaced_starts,
 )
-from taylorformer.model.probabilistic_model import GLOBAL_CLIPNORM
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.forecasting.backtest import Backtest, backtest
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
@@ -222,9 +221,7 @@ class Forecaster(BaseEstimator):
                 model,
                 lambda first: windows.training_dataset(starts, preset.batch_size, self.seed, first),
                 validation_data,
-                num_epochs=preset.num_epochs,
-                epoch_steps=preset.epoch_steps,
-                patience=preset.patience,
+                preset.plan,
                 checkpoint=checkpoint,
                 resume=resume,
                 fingerprint=_fingerprint([self.seed, self.run_eagerly], preset, windows, splits),
@@ -247,8 +244,8 @@ class Forecaster(BaseEstimator):
                     "num_training_windows": len(starts),
                     "num_validation_windows": 0 if validation is None else len(validation),
                     "num_weights": int(model.count_params()),
-                    "training_steps": progress.epoch * preset.epoch_steps,
-                    "best_step": progress.best_epoch * preset.epoch_steps,
+                    "training_steps": progress.epoch * preset.plan.epoch_steps,
+                    "best_step": progress.best_epoch * preset.plan.epoch_steps,
                 }
         scores = self.history_.get("validation_teacher_forced_nll")
         if scores is not None and not np.isfinite(scores).any():
@@ -298,14 +295,10 @@ class Forecaster(BaseEstimator):
     def _new_model(self, preset: ForecastPreset, num_covariates: int) -> Taylorformer:
         # Time alone says which points are neighbours: a covariate does not bring far stamps near.
         neighbour_dims = 1 if num_covariates else None
-        model = Taylorformer(**preset.network, neighbour_dims=neighbour_dims, seed=self.seed)
-        rate: Any = preset.learning_rate
-        if preset.schedule == "cosine":
-            rate = keras.optimizers.schedules.CosineDecay(
-                rate, preset.num_epochs * preset.epoch_steps
-            )
-        optimizer = keras.optimizers.Adam(rate, global_clipnorm=GLOBAL_CLIPNORM)
-        model.compile(optimizer, run_eagerly=self.run_eagerly)
+        model = Taylorformer(
+            **preset.model_arguments, neighbour_dims=neighbour_dims, seed=self.seed
+        )
+        model.compile(preset.plan.make_optimizer(), run_eagerly=self.run_eagerly)
         return model
 
     # Forecasts and scores.
@@ -721,10 +714,10 @@ def _fingerprint(
     """Tells trainings apart that would not give the same weights step by step."""
     config = preset.get_config()
     del config["name"]
-    if preset.schedule == "constant":
+    if not preset.plan.length_matters:
         # More steps are the same training, continued.
         del config["max_steps"]
-    settings = [*settings, config, preset.epoch_steps, windows.scaler.get_config()]
+    settings = [*settings, config, preset.plan.epoch_steps, windows.scaler.get_config()]
     digest = hashlib.sha256(json.dumps(settings).encode())
     for one, split in zip(windows.panel.series, splits, strict=True):
         for array in (one.time, one.values, one.known):

@@ -16,6 +16,7 @@ import tensorflow as tf
 from taylorformer.data_wrangler.files import FileKind, read_arrays, write_arrays
 from taylorformer.data_wrangler.provenance import versions
 from taylorformer.model.probabilistic_model import ProbabilisticModel
+from taylorformer.training_and_evaluation.training.plan import TrainingPlan
 
 _CHECKPOINT = FileKind(format_number=1, writer="training", argument="checkpoint")
 _BEST = "best_"
@@ -45,10 +46,8 @@ def resumable_fit(
     model: ProbabilisticModel,
     make_training_data: Callable[[int], tf.data.Dataset],
     validation_data: tf.data.Dataset | None,
+    plan: TrainingPlan,
     *,
-    num_epochs: int,
-    epoch_steps: int,
-    patience: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     fingerprint: str = "",
@@ -68,9 +67,8 @@ def resumable_fit(
         make_training_data: gives the endless data set of training from a batch on, so many batches
             left out.
         validation_data: each element once, or None.
-        num_epochs: at most this many.
-        epoch_steps: training steps in one.
-        patience: stop after so many epochs without a better validation score. None: never.
+        plan: epochs, their training steps and the patience; the model is compiled with its
+            optimizer already.
         checkpoint: the file. None: none is written.
         resume: go on from `checkpoint`, if it is there.
         fingerprint: of data and settings; a checkpoint with another one is refused.
@@ -89,19 +87,20 @@ def resumable_fit(
     model.build_for_training(make_training_data(0), model.optimizer)
     if resume and path is not None and path.exists():
         _load(path, model, fingerprint, progress)
-        if progress.epoch > num_epochs:
+        if progress.epoch > plan.num_epochs:
+            done = progress.epoch * plan.epoch_steps
             raise ValueError(
-                f"training must go on for at least the {progress.epoch * epoch_steps} steps of "
-                f"{path}. Received: {num_epochs * epoch_steps} steps"
+                f"training must have at least the {done} steps of {path}. "
+                f"Received: {plan.total_steps} steps"
             )
-    keeper = _Keeper(progress, path, fingerprint, patience, epoch_steps)
+    keeper = _Keeper(progress, path, fingerprint, plan)
     try:
-        if progress.epoch < num_epochs and not keeper.out_of_patience:
+        if progress.epoch < plan.num_epochs and not keeper.out_of_patience:
             model.fit(
-                make_training_data(progress.epoch * epoch_steps),
+                make_training_data(progress.epoch * plan.epoch_steps),
                 initial_epoch=progress.epoch,
-                epochs=num_epochs,
-                steps_per_epoch=epoch_steps,
+                epochs=plan.num_epochs,
+                steps_per_epoch=plan.epoch_steps,
                 validation_data=validation_data,
                 # The last to be called, so that the checkpoint holds what the others have done.
                 callbacks=[*callbacks, keeper],
@@ -121,26 +120,24 @@ class _Keeper(keras.callbacks.Callback):
         progress: TrainingProgress,
         path: Path | None,
         fingerprint: str,
-        patience: int | None,
-        epoch_steps: int,
+        plan: TrainingPlan,
     ) -> None:
         super().__init__()
         self._progress = progress
         self._path = path
         self._fingerprint = fingerprint
-        self._patience = patience
-        self._epoch_steps = epoch_steps
+        self._plan = plan
         self._since = time.perf_counter()
 
     @property
     def out_of_patience(self) -> bool:
         waited = self._progress.epoch - self._progress.best_epoch
-        return self._patience is not None and waited >= self._patience
+        return self._plan.patience is not None and waited >= self._plan.patience
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         logs = logs or {}
         progress = self._progress
-        scores: dict[str, float] = {"step": (epoch + 1) * self._epoch_steps}
+        scores: dict[str, float] = {"step": (epoch + 1) * self._plan.epoch_steps}
         for ours, theirs in (("teacher_forced_nll", "nll"), ("teacher_forced_mse",) * 2):
             scores[ours] = float(logs[theirs])
             if f"val_{theirs}" in logs:

@@ -22,18 +22,17 @@ from taylorformer.training_and_evaluation.experiments.consistency import (
     measure_consistency,
 )
 from taylorformer.training_and_evaluation.experiments.data import load_task
-from taylorformer.training_and_evaluation.experiments.pictures import write_pictures
-from taylorformer.training_and_evaluation.experiments.plots import (
+from taylorformer.training_and_evaluation.experiments.pictures import (
     plot_completions,
     plot_consistency,
     plot_validation_curves,
+    write_pictures,
 )
-from taylorformer.training_and_evaluation.experiments.presets import ABLATION, NETWORKS, TASKS
+from taylorformer.training_and_evaluation.experiments.presets import ABLATION, MODEL_PRESETS, TASKS
 from taylorformer.training_and_evaluation.experiments.record import read_record, read_records
 from taylorformer.training_and_evaluation.experiments.run import (
     MODELS,
-    make_network,
-    make_optimizer,
+    make_model,
     run_experiment,
 )
 from taylorformer.training_and_evaluation.experiments.scores import mean_and_error, score_tasks
@@ -58,9 +57,11 @@ _TINY = {
 
 @pytest.fixture
 def tiny(monkeypatch, eagerly):
-    """Makes all networks of experiments tiny, and trains them eagerly."""
+    """Makes all models of experiments tiny, and trains them eagerly."""
     for name, settings in _TINY.items():
-        monkeypatch.setitem(NETWORKS, name, dataclasses.replace(NETWORKS[name], settings=settings))
+        monkeypatch.setitem(
+            MODEL_PRESETS, name, dataclasses.replace(MODEL_PRESETS[name], settings=settings)
+        )
 
 
 def _settings(task="gp-rbf", architecture="taylorformer", **given):
@@ -82,7 +83,7 @@ def test_presets_are_those_of_the_paper():
     assert settings.target_permutations == 1
     emnist = ExperimentSettings.of("emnist", "tnp")
     assert (emnist.iterations, emnist.batch_size) == (71_000, 64)
-    assert make_network(emnist).min_scale == 0.05
+    assert make_model(emnist).min_scale == 0.05
     celeba = ExperimentSettings.of("celeba", "np", iterations=7)
     assert (celeba.iterations, celeba.batch_size) == (7, 64)
 
@@ -106,7 +107,7 @@ def test_presets_are_those_of_the_paper():
     ],
 )
 def test_parameters_of_the_presets(task, architecture, parameters):
-    assert _count(make_network(ExperimentSettings.of(task, architecture))) == parameters
+    assert _count(make_model(ExperimentSettings.of(task, architecture))) == parameters
 
 
 def _count(model):
@@ -114,7 +115,7 @@ def _count(model):
 
 
 def test_the_networks_of_the_ablation_have_equally_many_parameters():
-    models = {name: make_network(ExperimentSettings.of("gp-rbf", name)) for name in ABLATION}
+    models = {name: make_model(ExperimentSettings.of("gp-rbf", name)) for name in ABLATION}
     counts = {name: _count(model) for name, model in models.items()}
     assert len(counts) == 4
     assert max(counts.values()) <= 1.02 * min(counts.values()), counts
@@ -162,7 +163,7 @@ def test_settings_are_kept_as_they_were_checked():
     assert settings.label == "taylorformer-seed-3"
     assert _settings(target_permutations=5).label == "taylorformer-permutations-5-seed-0"
     assert _settings(architecture="np").target_permutations == 0
-    assert _settings(validate_every=100).epoch_steps == 4
+    assert _settings(validate_every=100).plan.epoch_steps == 4
 
 
 def test_the_recorded_command_gives_the_same_settings(monkeypatch, tmp_path):
@@ -222,7 +223,7 @@ def test_a_run_is_put_on_record(tiny, tmp_path, architecture):
 def test_scores_follow_from_log_prob(tiny):
     tasks = held_out_gaussian_process_tasks("rbf", 5, seed=3, num_points=20, num_context=(3, 12))
     for architecture in ("taylorformer", "np"):
-        model = make_network(_settings(architecture=architecture))
+        model = make_model(_settings(architecture=architecture))
         model.compile(run_eagerly=True)
         scores = score_tasks(model, tasks, batch_size=2)
         for row in range(5):
@@ -260,7 +261,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights(tiny, tmp_path):
     straight = run_experiment(settings, there, show_progress=False)
     with pytest.raises(KeyboardInterrupt):
         run_experiment(settings, here, show_progress=False, callbacks=[_Stop()])
-    with pytest.raises(FileExistsError, match=r"training\.npz is there: `resume` goes on"):
+    with pytest.raises(FileExistsError, match=r"training\.npz is there: `resume` continues"):
         run_experiment(settings, here, show_progress=False)
     for changed in ({"learning_rate": 2e-3}, {"iterations": 6}, {"validate_every": 1}):
         others = dataclasses.replace(settings, **changed)
@@ -322,7 +323,7 @@ def test_pixels_of_a_completed_image_are_where_they_belong():
 
 
 def test_the_schedule_falls_to_zero():
-    optimizer = make_optimizer(_settings(schedule="cosine", iterations=10))
+    optimizer = _settings(schedule="cosine", iterations=10).plan.make_optimizer()
     rate = optimizer._learning_rate
     assert float(rate(0)) == pytest.approx(1e-3)
     assert float(rate(10)) == pytest.approx(0, abs=1e-9)
@@ -366,7 +367,7 @@ def test_consistency_is_summed_up():
 
 
 def test_latent_models_are_consistent(tiny):
-    model = make_network(_settings(architecture="np"))
+    model = make_model(_settings(architecture="np"))
     model.compile(run_eagerly=True)
     tasks = held_out_gaussian_process_tasks("rbf", 3, seed=3, num_points=20, num_context=(3, 12))
     assert measure_consistency(model, tasks, 3).deviations.max() < 1e-5
@@ -380,10 +381,14 @@ def _record(architecture="tnp", seed=0, value=1.0, **more):
             "task": "gp-rbf",
             "architecture": architecture,
             "seed": seed,
-            "target_permutations": more.pop("target_permutations", 1),
             "iterations": 10,
+            "batch_size": 32,
             "learning_rate": 5e-4,
             "schedule": "cosine",
+            "target_permutations": more.pop("target_permutations", int(architecture != "np")),
+            "validate_every": 5,
+            "validation_sequences": 256,
+            "test_sequences": 9,
         },
         "score": "teacher_forced",
         "iterations": 10,
@@ -423,7 +428,7 @@ def test_the_table():
         "runs": "2",
     }.items():
         assert rows[0][column] == text
-    assert rows[1]["network"] == "taylorformer, 5 permutations"
+    assert rows[1]["model"] == "taylorformer, 5 permutations"
     assert rows[1]["log-likelihood"] == "3.000 +- 0.010"
     assert rows[1]["below it"] == "2.000 +- 0.020"
     lines = markdown_table(rows).splitlines()
@@ -587,12 +592,12 @@ def test_the_list(capsys):
         main(["experiment", "--list"])
     assert stop.value.code == 0
     shown = capsys.readouterr().out
-    for name in (*TASKS, *NETWORKS):
+    for name in (*TASKS, *MODEL_PRESETS):
         assert f"  {name} " in shown
 
 
 def test_presets_name_models_that_exist():
-    assert {preset.model for preset in NETWORKS.values()} == set(MODELS)
+    assert {preset.model for preset in MODEL_PRESETS.values()} == set(MODELS)
 
 
 @pytest.mark.skipif(not list(RESULTS.rglob("*.json")), reason="no recorded runs in this checkout")

@@ -544,9 +544,7 @@ def test_presets_are_data():
     for name, preset in PRESETS.items():
         assert preset.name == name and find_preset(name) is preset
         assert type(preset).from_config(json.loads(json.dumps(preset.get_config()))) == preset
-    assert TINY.num_epochs == 2 and TINY.epoch_steps == 2
-    assert dataclasses.replace(TINY, max_steps=5).num_epochs == 3
-    assert dataclasses.replace(TINY, max_steps=1).epoch_steps == 1
+    assert TINY.plan.num_epochs == 2 and TINY.plan.epoch_steps == 2
     with pytest.raises(ValueError, match="`schedule` must be one of"):
         dataclasses.replace(TINY, schedule="linear")
     with pytest.raises(ValueError, match="`patience` must be at least 1"):
