@@ -147,8 +147,9 @@ def plot_reliability(
     below it on the left and above it on the right; those that are too narrow the other way round.
 
     Example:
-        >>> plot_reliability([0.1, 0.5, 0.9], [0.2, 0.5, 0.8]).axes[0].get_xlim()
-        (0.0, 1.0)
+        >>> figure = plot_reliability([0.1, 0.5, 0.9], [0.2, 0.5, 0.8])
+        >>> figure.axes[0].get_xlabel()
+        'level of the quantile'
 
     Args:
         levels: `[Q]`, the nominal levels of the quantiles, from 0 to 1.
@@ -257,9 +258,8 @@ def _runaway(scores: Mapping[str, np.ndarray]) -> tuple[str | None, float]:
     highest = {name: np.nanmax(values, initial=-np.inf) for name, values in scores.items()}
     last, *others = sorted(highest, key=lambda name: highest[name], reverse=True)
     top = float(highest[others[0]]) if len(others) > 1 else np.inf
-    return (
-        last if 0 < _RUNAWAY * top < highest[last] and last != next(iter(scores)) else None
-    ), top
+    is_runaway = 0 < _RUNAWAY * top < highest[last] and last != next(iter(scores))
+    return (last if is_runaway else None), top
 
 
 def _positions(stamps: Any) -> np.ndarray:

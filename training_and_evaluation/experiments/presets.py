@@ -69,9 +69,9 @@ class NetworkPreset:
     """A model and its arguments, which may differ from task to task.
 
     Example:
-        >>> preset = NetworkPreset("small", "NeuralProcess", {"width": 8}, {"celeba": {"width": 16}})
+        >>> preset = NetworkPreset("tiny", "NeuralProcess", {"width": 8}, {"celeba": {"width": 9}})
         >>> preset.for_task(find_task("gp-rbf")), preset.for_task(find_task("celeba"))
-        ({'width': 8}, {'width': 16})
+        ({'width': 8}, {'width': 9})
 
     Attributes:
         architecture: the name of the preset, also on the command line.

@@ -29,12 +29,12 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
         ValueError: a file that is no record, or one of another format.
     """
     record = read_json(_KIND, path, _checked)
-    settings = record["settings"]
-    if settings["task"] not in TASKS or settings["architecture"] not in MODEL_PRESETS:
+    task, preset = record["settings"]["task"], record["settings"]["architecture"]
+    if task not in TASKS or preset not in MODEL_PRESETS:
         raise ValueError(
             "a record must be of a task and a model of this version. Received: "
-            f"{settings['task']!r} and {settings['architecture']!r} in {path}, made by "
-            f"taylorformer {record['versions'].get('taylorformer')}"
+            f"{task!r} and {preset!r} in {path}, made by taylorformer "
+            f"{record['versions'].get('taylorformer')}"
         )
     return record
 

@@ -186,7 +186,7 @@ def _bar(settings: ExperimentSettings, what: str, show: bool) -> Iterator[WorkPr
     if not show:
         yield None
         return
-    title = f"{settings.task}, {settings.architecture}, seed {settings.seed}{what}"
+    title = f"{settings.task}, {settings.model_name}, seed {settings.seed}{what}"
     with WorkProgress(title) as bar:
         yield bar
 

@@ -14,10 +14,7 @@ from taylorformer.training_and_evaluation.experiments.presets import (
     find_preset,
     find_task,
 )
-from taylorformer.training_and_evaluation.training.plan import TrainingPlan
-
-LARGEST_SEED = 2**31 - 1
-"""Keras seeds its generators with 32-bit integers that have a sign."""
+from taylorformer.training_and_evaluation.training.plan import LARGEST_SEED, TrainingPlan
 
 _DEFAULTS: dict[str, Any] = {"schedule": "constant", "validate_every": 500}
 

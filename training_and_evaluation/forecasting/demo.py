@@ -26,9 +26,10 @@ UNIT = "ppm"
 _TITLES = {
     "taylorformer": "Taylorformer",
     "last_value": "repeat the last value",
-    "last_difference": "go on with the last slope",
+    "last_difference": "continue with the last slope",
     "seasonal": "same week last year",
 }
+# Short epochs show progress early, and no early stop keeps the length of the demonstration certain.
 _PRESET = dataclasses.replace(
     PRESETS["compact"],
     name="demo",
@@ -42,10 +43,15 @@ _PRESET = dataclasses.replace(
 class DemoSettings:
     """What the demonstration trains and how; lengths are in rows, which are weeks.
 
+    Example:
+        >>> settings = DemoSettings(context_length=52)
+        >>> settings.horizon, settings.preset.name
+        (52, 'demo')
+
     Attributes:
         context_length: N_C.
         horizon: N_T.
-        preset: the network and how it is trained.
+        preset: the arguments of the model and how it is trained.
         num_test_windows: at most this many, the last ones; their targets do not overlap.
         season: length of the season of the naive forecast.
     """
@@ -66,8 +72,8 @@ def run_demo(
 ) -> None:
     """Trains a small Taylorformer on the Mauna Loa record and forecasts held-out years with it.
 
-    The weights kept are those with the best score on validation windows; test windows are looked
-    at once, at the end. Into `output` go
+    The weights kept are those with the best score on validation windows; test windows are read
+    once, at the end. These files are written into `output`:
 
     - `forecast.png`, `forecast.csv`: the last test window;
     - `backtest/`: all scores, teacher-forced and free-running, with the naive lines beside them,
@@ -80,7 +86,7 @@ def run_demo(
         seed: of the first weights, the order of training windows, dropout and samples.
         steps: training steps. A number that does not divide into epochs is rounded up.
         num_samples: S, samples a forecast.
-        settings: everything else; by default that of `DemoSettings`.
+        settings: everything else. None: `DemoSettings()`.
 
     Raises:
         TypeError, ValueError: an argument outside its range.

@@ -29,10 +29,9 @@ class ForecastPreset:
     """The arguments of a Taylorformer and how it is trained.
 
     Example:
-        >>> import dataclasses
-        >>> mine = dataclasses.replace(find_preset("compact"), name="mine", width=16, max_steps=100)
+        >>> mine = ForecastPreset("mine", width=16, max_steps=100, steps_per_epoch=25)
         >>> mine.model_arguments["width"], mine.plan.num_epochs
-        (16, 2)
+        (16, 4)
         >>> ForecastPreset.from_config(mine.get_config()) == mine
         True
 

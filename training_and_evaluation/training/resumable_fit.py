@@ -1,4 +1,4 @@
-"""Training that keeps the best weights, stops early, and goes on where it was stopped."""
+"""Training that keeps the best weights, stops early, and resumes where it was stopped."""
 
 import dataclasses
 import math
@@ -29,10 +29,11 @@ class TrainingProgress:
     Attributes:
         epoch: how many epochs are done.
         history: one dictionary an epoch: `step`, `teacher_forced_nll`, `teacher_forced_mse`, and
-            with validation data the two once more as `validation_...`; all in units of the model.
+            where there is validation data the same two scores of it, with `validation_` before
+            their names; all in units of the model.
         best_epoch: the epoch (from 1) of the best weights so far, 0 before the first.
-        best_weights: the weights to be kept, None before the first epoch.
-        seconds: what the epochs took, looks at the validation data and compilation included.
+        best_weights: the weights to keep, None before the first epoch.
+        seconds: duration of the epochs, with evaluations on validation data and compilation.
     """
 
     epoch: int = 0
@@ -56,30 +57,31 @@ def resumable_fit(
 ) -> TrainingProgress:
     """Trains a compiled model and leaves the best weights in it.
 
-    The best are those with the lowest `nll` on the validation data; without such data they are the
-    last ones. After each epoch everything that training needs is written to `checkpoint`, as one
-    file that is replaced whole: whenever the process ends, the file is that of the last epoch.
-    Training that goes on from it gives the weights of training that never stopped, to the last
-    bit on one machine.
+    The best weights are those with the lowest `nll` on the validation data; without such data they
+    are the last ones. After each epoch everything that training needs is written to `checkpoint`,
+    as one file that is replaced whole: whenever the process ends, the file is that of the last
+    epoch. Training that resumes from it ends with the weights of training that never stopped, to
+    the last bit on one machine.
 
     Args:
         model: compiled. It is built from the training data if it has not been.
-        make_training_data: gives the endless data set of training from a batch on, so many batches
-            left out.
-        validation_data: each element once, or None.
+        make_training_data: makes the endless data set of training, without the batches before the
+            one whose number it is called with.
+        validation_data: a data set that ends, or None.
         plan: epochs, their training steps and the patience; the model is compiled with its
             optimizer already.
         checkpoint: the file. None: none is written.
-        resume: go on from `checkpoint`, if it is there.
+        resume: continue from `checkpoint`, if it is there.
         fingerprint: of data and settings; a checkpoint with another one is refused.
         callbacks: more of Keras' callbacks.
-        progress: filled in as training goes on; for callers that want it when training is stopped.
+        progress: updated after each epoch; for callers that need it when training is stopped.
 
     Returns:
         How far training came.
 
     Raises:
-        ValueError: `checkpoint` is no checkpoint, or one of other data or settings.
+        ValueError: `checkpoint` is no checkpoint, or one of a training on other data or with other
+            settings.
         KeyboardInterrupt: the user stopped; the model then has the best weights so far.
     """
     path = None if checkpoint is None else Path(checkpoint)
@@ -138,10 +140,10 @@ class _Keeper(keras.callbacks.Callback):
         logs = logs or {}
         progress = self._progress
         scores: dict[str, float] = {"step": (epoch + 1) * self._plan.epoch_steps}
-        for ours, theirs in (("teacher_forced_nll", "nll"), ("teacher_forced_mse",) * 2):
-            scores[ours] = float(logs[theirs])
-            if f"val_{theirs}" in logs:
-                scores[f"validation_{ours}"] = float(logs[f"val_{theirs}"])
+        for name, keras_name in (("teacher_forced_nll", "nll"), ("teacher_forced_mse",) * 2):
+            scores[name] = float(logs[keras_name])
+            if f"val_{keras_name}" in logs:
+                scores[f"validation_{name}"] = float(logs[f"val_{keras_name}"])
         best = _validation_nll(progress.history, progress.best_epoch)
         progress.epoch = epoch + 1
         now = time.perf_counter()
@@ -164,7 +166,7 @@ def _validation_nll(history: list[dict[str, float]], epoch: int) -> float | None
 
 
 def _state(model: ProbabilisticModel) -> dict[str, keras.Variable]:
-    """Everything that changes in training: weights, moving statistics, seeds, the optimizer."""
+    """Returns all that changes in training: weights, moving statistics, seeds, the optimizer."""
     variables = dict(model.seed_states())
     for index, value in enumerate(model.weights):
         variables[f"model_{index}"] = value
