@@ -420,7 +420,7 @@ class Forecaster(BaseEstimator):
         return self.scaler_.with_series(panel)
 
     def _new_names(self, panel: Panel) -> list[str]:
-        """Names the series that were not there in training; without ids all count as the same one."""
+        """Names the series that were not there in training; without ids all count as one."""
         if self.columns_.id_column is None and panel.num_series == len(self.scaler_.names) == 1:
             return []
         trained = set(self.scaler_.names)

@@ -57,7 +57,7 @@ def test_a_forecast_is_in_the_units_of_the_table(forecast):
     assert (forecast.stddev > 30).all() and (forecast.stddev < 1000).all()
 
 
-def test_stamps_go_on_after_the_last_row(forecast, table):
+def test_stamps_follow_the_last_row(forecast, table):
     (stamps,) = forecast.stamps
     wanted = pd.date_range(table["ds"].iloc[-1], periods=5)[1:]
     assert list(stamps) == list(wanted) and stamps.is_monotonic_increasing
@@ -331,12 +331,14 @@ def test_the_long_format_needs_no_arguments(fitted_on_several):
     size = frame.groupby("unique_id")["mean"].apply(lambda mean: np.abs(mean).max())
     assert (size < 10.0 ** np.array([1, 2, 3])).all() and size["shop 2"] > 10
     for number, name in enumerate(forecast.names):
-        own = table[table["unique_id"] == name]
-        alone = fitted_on_several.forecast(own, num_samples=9)
+        one_series = table[table["unique_id"] == name]
+        alone = fitted_on_several.forecast(one_series, num_samples=9)
         np.testing.assert_allclose(
             alone.samples[:, 0], forecast.samples[:, number], rtol=1e-5, atol=1e-5 * 10**number
         )
-        assert forecast.select(name).stamps[0][0] == own["ds"].iloc[-1] + pd.Timedelta("1 day")
+        assert forecast.select(name).stamps[0][0] == one_series["ds"].iloc[-1] + pd.Timedelta(
+            "1 day"
+        )
     chunks = fitted_on_several.forecast(table, num_samples=9, batch_size=1)
     np.testing.assert_allclose(chunks.samples, forecast.samples, rtol=1e-5, atol=1e-3)
 
