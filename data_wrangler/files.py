@@ -142,8 +142,9 @@ def write_arrays(
         meta: what JSON can hold, without `format` and `versions`.
     """
     text = json.dumps(_with_versions(kind, meta))
+    content: dict[str, Any] = {**arrays, _META: np.array(text)}
     with replaced_whole(path) as file:
-        np.savez(file, **{**arrays, _META: np.array(text)})
+        np.savez(file, **content)
 
 
 def read_arrays(

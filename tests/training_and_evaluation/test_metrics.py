@@ -45,7 +45,7 @@ def gaussian_crps(mean, scale, y):
 
 
 def test_crps_of_gaussian_samples_is_the_closed_form():
-    # Samples at the quantiles of the distribution, so that nothing is random: the error falls with 1/S.
+    # Samples at the quantiles, so that nothing is random: the error falls with 1/S.
     levels = (np.arange(2000) + 0.5) / 2000
     mean, scale = np.array([5000.0, 0.0, -3.0]), np.array([300.0, 1.0, 0.01])
     y = mean + scale * np.array([0.3, -2.5, 0.0])

@@ -172,7 +172,9 @@ def run_experiment(
     folder = settings.run_folder(output)
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder / MODEL_FILE)
-    arrays = {f"{name}_{key}": v for name, part in scores.items() for key, v in part.items()}
+    arrays: dict[str, Any] = {
+        f"{name}_{key}": v for name, part in scores.items() for key, v in part.items()
+    }
     if consistency is not None:
         arrays["consistency"] = consistency.log_likelihoods
     with replaced_whole(folder / SCORES_FILE) as file:

@@ -1,4 +1,4 @@
-"""Rolling back-tests: known distributions, two ways of scoring, units, files, and the paper's numbers."""
+"""Rolling back-tests: known distributions, two ways of scoring, units, files, paper's numbers."""
 
 import dataclasses
 import json
@@ -173,8 +173,8 @@ def at_once(untrained_model, gappy):
 def test_no_score_depends_on_the_batch_size(batch_size, untrained_model, gappy, at_once):
     calls = []
     result = backtest(
-        untrained_model, *gappy, num_samples=8, fit_starts=np.arange(20), season=7, batch_size=batch_size,
-        progress=lambda done, total: calls.append((done, total)),
+        untrained_model, *gappy, num_samples=8, fit_starts=np.arange(20), season=7,
+        batch_size=batch_size, progress=lambda done, total: calls.append((done, total)),
     )  # fmt: skip
     for name in ("scores", "by_step", "by_window", "reliability"):
         pd.testing.assert_frame_equal(getattr(result, name), getattr(at_once, name), rtol=1e-6)
