@@ -64,6 +64,14 @@ def measure_consistency(
 ) -> Consistency:
     """Scores sequences under random orders of their targets.
 
+    Example:
+        >>> from taylorformer import NeuralProcess
+        >>> model = NeuralProcess(width=4, latent_dim=2, log_prob_latents=3, seed=0)
+        >>> x = np.linspace(-1, 1, 4).reshape(1, 4, 1)
+        >>> tasks = TaskSet(x, np.sin(x), num_context=[1])
+        >>> measure_consistency(model, tasks, num_orders=2).log_likelihoods.shape
+        (2, 1)
+
     Args:
         model: a trained model.
         tasks: n sequences.

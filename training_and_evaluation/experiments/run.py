@@ -49,7 +49,7 @@ MODELS = {
         NeuralProcess,
     )
 }
-"""The classes that presets name."""
+"""The classes of models, by the names in presets."""
 
 MODEL_FILE = "model.keras"
 SCORES_FILE = "scores.npz"
@@ -103,8 +103,9 @@ def run_experiment(
 ) -> ExperimentRun:
     """Trains, keeps the best validation weights, scores, and writes one JSON file.
 
-    Files are `<output>/<task>/<label>.json`, and in a folder of the label's name the checkpoint
-    `training.npz`, the model `model.keras` and the scores of every sequence, `scores.npz`.
+    The record is `<output>/<task>/<label>.json`. A folder beside it, with the name of the label,
+    holds the checkpoint `training.npz`, the model `model.keras`, and the scores of every sequence,
+    `scores.npz`.
 
     Args:
         settings: what to do.

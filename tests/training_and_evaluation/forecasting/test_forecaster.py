@@ -336,9 +336,8 @@ def test_the_long_format_needs_no_arguments(fitted_on_several):
         np.testing.assert_allclose(
             alone.samples[:, 0], forecast.samples[:, number], rtol=1e-5, atol=1e-5 * 10**number
         )
-        assert forecast.select(name).stamps[0][0] == one_series["ds"].iloc[-1] + pd.Timedelta(
-            "1 day"
-        )
+        day_after = one_series["ds"].iloc[-1] + pd.Timedelta("1 day")
+        assert forecast.select(name).stamps[0][0] == day_after
     chunks = fitted_on_several.forecast(table, num_samples=9, batch_size=1)
     np.testing.assert_allclose(chunks.samples, forecast.samples, rtol=1e-5, atol=1e-3)
 
