@@ -14,6 +14,7 @@ import numpy as np
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.tasks.task_set import TaskSet
 from taylorformer.model.probabilistic_model import ProbabilisticModel
+from taylorformer.training_and_evaluation.experiments.scores import SCORE_BATCH
 
 NUM_ORDERS = 40
 """Orders of each sequence in the paper."""
@@ -59,7 +60,7 @@ def measure_consistency(
     tasks: TaskSet,
     num_orders: int = NUM_ORDERS,
     seed: int = 0,
-    batch_size: int = 50,
+    batch_size: int = SCORE_BATCH,
     progress: Callable[[int, int], None] | None = None,
 ) -> Consistency:
     """Scores sequences under random orders of their targets.

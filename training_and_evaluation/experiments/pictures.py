@@ -43,11 +43,18 @@ _NUM_IMAGES = 6
 _SHARE_SEEN = 0.25
 # Above this quantile the first steps of one run would flatten the curves of all others.
 _CURVE_QUANTILE = 0.95
+# Free space above and below the curves, as a share of their range, or in nats if they are flat.
+_MARGIN = 0.06
 # Rounding alone must not fill a histogram, so its scale reaches at least so far, in nats.
 _SMALLEST_DEVIATION = 1e-3
 # A few sequences far out must not squeeze a histogram into its first bars.
 _HISTOGRAM_QUANTILE = 0.995
 _HISTOGRAM_BARS = 40
+# Inches: width and height of one panel, and the height of a title.
+_HISTOGRAM_SIZE = (4.6, 3.6)
+_SAMPLES_SIZE = (4.0, 2.4)
+_IMAGE_SIZE = (1.4, 1.4)
+_TITLE = 0.4
 
 
 def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
@@ -93,7 +100,7 @@ def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = ""
         all_scores += nll
     if all_scores:
         low, high = min(all_scores), float(np.quantile(all_scores, _CURVE_QUANTILE))
-        margin = 0.06 * (high - low) or 0.1
+        margin = _MARGIN * (high - low) or _MARGIN
         axes.set_ylim(low - margin, high + margin)
     style_axes(axes, title, "validation nll, nats per target", "training step", legend_columns=2)
     return figure
@@ -116,7 +123,8 @@ def plot_consistency(deviations: Mapping[str, np.ndarray], title: str = "") -> F
         deviations: `Consistency.deviations` by name; each gets a panel on the same scale.
         title: of the picture.
     """
-    figure = new_figure(4.6 * len(deviations), 3.6)
+    width, height = _HISTOGRAM_SIZE
+    figure = new_figure(width * len(deviations), height)
     figure.suptitle(title, color=TEXT)
     panels = figure.subplots(1, len(deviations), squeeze=False, sharex=True)
     tops = [float(np.quantile(values, _HISTOGRAM_QUANTILE)) for values in deviations.values()]
@@ -160,7 +168,8 @@ def plot_samples(
     grid = np.linspace(low, high, num_points, dtype="float32")
     on_grid = {name: values for name, values in inputs.items() if name != "target_mask"}
     on_grid["x_target"] = np.tile(grid[np.newaxis, :, np.newaxis], [num_sequences, 1, 1])
-    figure = new_figure(4.0 * num_sequences, 2.4 * len(models) + 0.4)
+    width, height = _SAMPLES_SIZE
+    figure = new_figure(width * num_sequences, height * len(models) + _TITLE)
     figure.suptitle(title, color=TEXT)
     panels = figure.subplots(len(models), num_sequences, squeeze=False, sharex=True, sharey="col")
     for row, (name, model) in enumerate(models.items()):
@@ -228,7 +237,8 @@ def plot_completions(
         # Pixels span 1, so no standard deviation is above 0.5.
         "2 x deviation": whole(samples.std(axis=0), np.zeros_like(seen)) * 2,
     }
-    figure = new_figure(1.4 * num_images + 0.4, 1.4 * len(panels_of) + 0.4)
+    width, height = _IMAGE_SIZE
+    figure = new_figure(width * num_images + _TITLE, height * len(panels_of) + _TITLE)
     figure.suptitle(title, color=TEXT)
     panels = figure.subplots(len(panels_of), num_images, squeeze=False)
     for row, (name, images) in enumerate(panels_of.items()):

@@ -20,6 +20,7 @@ from taylorformer.training_and_evaluation.forecasting.backtest import Backtest
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
 from taylorformer.training_and_evaluation.forecasting.presets import PRESETS, ForecastPreset
+from taylorformer.training_and_evaluation.metrics import INTERVALS
 from taylorformer.training_and_evaluation.training.progress import TrainingBar, WorkProgress
 
 UNIT = "ppm"
@@ -183,7 +184,7 @@ def _show(
     )
     table = Table(title=title, title_justify="left")
     table.add_column("", no_wrap=True)
-    for heading in ("CRPS", "MAE", "RMSE", "in 50 % band", "in 90 % band"):
+    for heading in ("CRPS", "MAE", "RMSE", *(f"in {percent} % band" for percent in INTERVALS)):
         table.add_column(heading, justify="right")
     rows: Mapping[Any, Any] = scores.scores.set_index("line").to_dict("index")
     for name, shown in _TITLES.items():
@@ -193,7 +194,7 @@ def _show(
             f"{row['free_running_mae']:.2f}",
             f"{row['free_running_mse'] ** 0.5:.2f}",
         ]
-        for percent in (50, 90):
+        for percent in INTERVALS:
             share = row[f"free_running_coverage_{percent}"]
             cells.append("" if np.isnan(share) else f"{100 * share:.0f} %")
         table.add_row(shown, *cells)
