@@ -9,7 +9,6 @@ every core busy.
 """
 
 import argparse
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from taylorformer import gaussian_process_tasks
-from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.provenance import processor_name, versions
 from taylorformer.data_wrangler.tasks.gaussian_process import held_out_gaussian_process_tasks
 from taylorformer.data_wrangler.tasks.kernels import KERNELS
 
@@ -50,7 +49,7 @@ def main() -> None:
     tf.config.threading.set_intra_op_parallelism_threads(THREADS)
     tf.config.threading.set_inter_op_parallelism_threads(THREADS)
     print(", ".join(f"{name} {version}" for name, version in versions().items()))
-    print(f"{platform.processor() or platform.machine()}, {THREADS} threads")
+    print(f"{processor_name()}, {THREADS} threads")
     print(f"{options.batch_size} x {options.points} points\n")
     num_context = (1, options.points - 1)
     columns = ("kernel", "waits, ms", "CPU, ms", f"{HELD_OUT_SEQUENCES} held out, s")

@@ -8,7 +8,6 @@ teacher-forced pass is a plain graph.
 """
 
 import argparse
-import platform
 import resource
 import statistics
 import time
@@ -19,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from taylorformer import Taylorformer
-from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.provenance import processor_name, versions
 from taylorformer.model.sampling.plain import PlainSampler
 from taylorformer.training_and_evaluation.forecasting.presets import PRESETS
 
@@ -106,7 +105,7 @@ def main() -> None:
     options = parser.parse_args()
     tf.config.threading.set_intra_op_parallelism_threads(THREADS)
     tf.config.threading.set_inter_op_parallelism_threads(THREADS)
-    model = Taylorformer(**PRESETS["ett"].network, seed=0)
+    model = Taylorformer(**PRESETS["ett"].model_arguments, seed=0)
     model(series(1, 4, 4)[0])
     # An untrained network lets samples grow without bound; a small head keeps them tame.
     head = model.local_taylor.network
@@ -114,7 +113,7 @@ def main() -> None:
         dense.kernel.assign(0.1 * dense.kernel)
     head.scale_dense.bias.assign(0 * head.scale_dense.bias - 3.0)
     print(", ".join(f"{name} {version}" for name, version in versions().items()))
-    print(f"{platform.processor() or platform.machine()}, {THREADS} threads")
+    print(f"{processor_name()}, {THREADS} threads")
     print("ratios to one teacher-forced pass of [B S, N]; first = first call for a new shape\n")
     columns = (
         "B",

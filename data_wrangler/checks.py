@@ -1,4 +1,4 @@
-"""Checks of constructor arguments, in one form: what was expected, then what came."""
+"""Checks of arguments, with messages of one form: what was expected, then what was received."""
 
 import math
 import numbers
@@ -11,7 +11,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """Lists names for a message, the first ones if there are many."""
+    """Joins names for a message: all of them, or the first ones and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
 
@@ -30,7 +30,7 @@ def check_integer(name: str, value: Any, minimum: int, maximum: int | None = Non
 def check_optional_integer(
     name: str, value: Any, minimum: int, maximum: int | None = None
 ) -> int | None:
-    """Like `check_integer`, but lets None through."""
+    """Returns `value` as an int, or None for None; raises as `check_integer` does."""
     return None if value is None else check_integer(name, value, minimum, maximum)
 
 
@@ -77,11 +77,11 @@ def check_ends(name: str, value: Any) -> tuple[Any, Any]:
 
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
-    """Returns `value`; raises if it is none of `choices` (True is not taken for 1)."""
+    """Returns `value`; raises if it is none of `choices`. True does not count as 1."""
     for choice in choices:
         if value is choice or (type(value) is type(choice) and value == choice):
             return value
         if _is_integer(value) and _is_integer(choice) and value == choice:
             return int(value)
-    listed = ", ".join(repr(choice) for choice in choices)
-    raise ValueError(f"`{name}` must be one of {listed}. Received: {name}={value!r}")
+    names = ", ".join(repr(choice) for choice in choices)
+    raise ValueError(f"`{name}` must be one of {names}. Received: {name}={value!r}")

@@ -1,5 +1,5 @@
 from .experiments.consistency import Consistency, measure_consistency
-from .experiments.plots import (
+from .experiments.pictures import (
     plot_completions,
     plot_consistency,
     plot_samples,

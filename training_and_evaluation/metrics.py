@@ -1,13 +1,13 @@
-"""Scores of forecasts, in the units of what is handed in.
+"""Scores of forecasts, in the units of their arguments.
 
 Two ways of scoring are never mixed, so every name says which. Free-running: each sample is drawn
 from the context alone, and no true value of an earlier target is read. Teacher-forced: each target
 is predicted with the true values of all earlier targets.
 
-Scores are made point by point first, `[B, N_T]`, or window by window, `[B]`, where a score belongs
-to the window as a whole: the energy score and the joint density. Averages are taken afterwards,
-over what was scored, so they do not depend on how windows were put into batches: concatenate the
-scores of batches along B, then average.
+Scores are computed for each point, `[B, N_T]`, or for each window, `[B]`, where a score belongs to
+the window as a whole: the energy score and the joint density. Averages over what was scored come
+afterwards, so they do not depend on how windows were put into batches: concatenate the scores of
+batches along B, then average.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,17 @@ from scipy import stats
 from scipy.spatial import distance
 
 INTERVALS = (50, 90)
+"""Central intervals whose coverage and width are scored, in percent."""
 RELIABILITY_LEVELS = tuple(number / 20 for number in range(1, 20))
+"""Levels of a reliability diagram: 0.05, 0.1, ..., 0.95."""
 
 
 def sample_quantiles(samples: Any, levels: Any) -> np.ndarray:
-    """Gives quantiles of samples, by linear interpolation between them.
+    """Returns quantiles of samples, by linear interpolation between them.
+
+    Example:
+        >>> sample_quantiles([[0.0, 4.0], [1.0, 8.0]], [0.5, 0.75]).tolist()
+        [[0.5, 6.0], [0.75, 7.0]]
 
     Args:
         samples: `[S, ...]`.
@@ -50,10 +56,16 @@ def sample_quantiles(samples: Any, levels: Any) -> np.ndarray:
 def free_running_point_scores(samples: Any, y_target: Any, mask: Any) -> dict[str, np.ndarray]:
     """Scores samples at every point.
 
+    Example:
+        >>> samples = np.array([1.0, 2.0, 4.0, 5.0]).reshape(4, 1, 1, 1)
+        >>> scores = free_running_point_scores(samples, [[[2.0]]], [[True]])
+        >>> scores["free_running_mae"].tolist(), scores["free_running_crps"].tolist()
+        ([[1.0]], [[0.625]])
+
     Args:
         samples: `[S, B, N_T, D_y]`.
-        y_target: `[B, N_T, D_y]`, the true values in the same units. What stands at points that
-            are not scored is not read.
+        y_target: `[B, N_T, D_y]`, the true values in the same units. Those of points that are not
+            scored may be anything.
         mask: `[B, N_T]` bool, True where a point is scored.
 
     Returns:
@@ -61,9 +73,9 @@ def free_running_point_scores(samples: Any, y_target: Any, mask: Any) -> dict[st
 
         - `free_running_mse` and `free_running_mae`, in squared units and units: of the sample mean;
         - `free_running_crps`, in units: the continuous ranked probability score of the empirical
-          distribution of the S samples (the quantile decomposition of `scoringrules`). It is the
-          score of the samples as they are handed out, about 1/S of their spread above the score
-          of the law behind them, and for S = 1 the absolute error;
+          distribution of the S samples (the quantile decomposition of `scoringrules`). It scores
+          the samples themselves, and is higher than the score of the distribution that they were
+          drawn from, by about 1/S of their spread; for S = 1 it is the absolute error;
         - `free_running_coverage_50`, `free_running_coverage_90`: 1 inside the central interval,
           which for 90 % lies between the 0.05 and the 0.95 sample quantile, else 0;
         - `free_running_width_50`, `free_running_width_90`, in units: the width of the interval.
@@ -90,6 +102,11 @@ def free_running_point_scores(samples: Any, y_target: Any, mask: Any) -> dict[st
 
 def free_running_energy_score(samples: Any, y_target: Any, mask: Any) -> np.ndarray:
     """Scores the joint samples of every window over all its scored targets and columns at once.
+
+    Example:
+        >>> samples = np.array([[3.0, 4.0], [3.0, 4.0]]).reshape(2, 1, 2, 1)
+        >>> free_running_energy_score(samples, np.zeros([1, 2, 1]), [[True, True]]).tolist()
+        [5.0]
 
     It is the energy score of the empirical distribution of the S samples, `mean |X_s - y| -
     1/2 mean |X_s - X_r|` over all S and S^2 pairs, with the Euclidean norm over the scored values;
@@ -126,6 +143,11 @@ def free_running_reliability(
 ) -> np.ndarray:
     """Tells at every point which sample quantiles the truth does not exceed.
 
+    Example:
+        >>> samples = np.arange(5.0).reshape(5, 1, 1, 1)
+        >>> free_running_reliability(samples, [[[2.5]]], [[True]], levels=[0.5, 0.75]).tolist()
+        [[[0.0, 1.0]]]
+
     Args:
         samples: `[S, B, N_T, D_y]`.
         y_target: `[B, N_T, D_y]`, the true values in the same units.
@@ -133,9 +155,10 @@ def free_running_reliability(
         levels: `[Q]`, nominal levels from 0 to 1.
 
     Returns:
-        `[B, N_T, Q]` float64, the share of the D_y columns; NaN where a point is not scored. Where
-        the samples follow the true law, its average is the level, up to 1/S: the expected share at
-        or below a quantile interpolated between S samples is `((S - 1) level + 1) / (S + 1)`.
+        `[B, N_T, Q]` float64, the share of the D_y columns; NaN where a point is not scored. If the
+        samples follow the true distribution, the average is the level, up to 1/S: the expected
+        share at or below a quantile interpolated between S samples is
+        `((S - 1) level + 1) / (S + 1)`.
 
     Raises:
         ValueError: as `free_running_point_scores`, or levels outside 0 to 1.
@@ -148,14 +171,19 @@ def free_running_reliability(
 def point_forecast_scores(forecast: Any, y_target: Any, mask: Any) -> dict[str, np.ndarray]:
     """Scores point forecasts, which have no spread: their CRPS is the absolute error.
 
+    Example:
+        >>> scores = point_forecast_scores([[[0.0]]], [[[-3.0]]], [[True]])
+        >>> {name: values.item() for name, values in scores.items()}
+        {'free_running_mse': 9.0, 'free_running_mae': 3.0, 'free_running_crps': 3.0}
+
     Args:
         forecast: `[B, N_T, D_y]`.
         y_target: `[B, N_T, D_y]`, the true values in the same units.
         mask: `[B, N_T]` bool, True where a point is scored.
 
     Returns:
-        `free_running_mse`, `free_running_mae` and `free_running_crps`, as
-        `free_running_point_scores` gives them.
+        `free_running_mse`, `free_running_mae` and `free_running_crps`, each as returned by
+        `free_running_point_scores`.
 
     Raises:
         ValueError: as `free_running_point_scores`.
@@ -172,6 +200,10 @@ def point_forecast_scores(forecast: Any, y_target: Any, mask: Any) -> dict[str, 
 
 def teacher_forced_nll(log_prob: Any, mask: Any) -> np.ndarray:
     """Turns the joint log density of every window into the score per observed target.
+
+    Example:
+        >>> teacher_forced_nll([-6.0, 0.0], [[True, True], [False, False]]).tolist()
+        [3.0, nan]
 
     Args:
         log_prob: `[B]`, in nats, summed over D_y and the observed targets.
@@ -196,8 +228,12 @@ def teacher_forced_nll(log_prob: Any, mask: Any) -> np.ndarray:
 def teacher_forced_mse(mean: Any, y_target: Any, mask: Any) -> np.ndarray:
     """Scores one-step means at every point.
 
+    Example:
+        >>> teacher_forced_mse([[[0.0, 0.0]]], [[[1.0, 3.0]]], [[True]]).tolist()
+        [[5.0]]
+
     Args:
-        mean: `[B, N_T, D_y]`, each target's with the true values of all earlier targets.
+        mean: `[B, N_T, D_y]`, of each target given the true values of all earlier targets.
         y_target: `[B, N_T, D_y]`, the true values in the same units.
         mask: `[B, N_T]` bool, True where a point is scored.
 
@@ -213,12 +249,16 @@ def teacher_forced_mse(mean: Any, y_target: Any, mask: Any) -> np.ndarray:
 
 
 def gaussian_nll(mean: Any, scale: Any, y_target: Any, mask: Any) -> np.ndarray:
-    """Scores point forecasts as the means of normal laws of given scales.
+    """Scores point forecasts as the means of normal distributions of given scales.
+
+    Example:
+        >>> gaussian_nll([[[1.0]]], 2.0, [[[3.0]]], [[True]]).round(3).tolist()
+        [[2.112]]
 
     Args:
         mean: `[B, N_T, D_y]`.
-        scale: standard deviations, positive; a number, or what fits `[B, N_T, D_y]`, such as
-            `[D_y]`, one a column.
+        scale: standard deviations, positive; a number, or an array that broadcasts to
+            `[B, N_T, D_y]`, such as `[D_y]`, one a column.
         y_target: `[B, N_T, D_y]`, the true values in the same units.
         mask: `[B, N_T]` bool, True where a point is scored.
 
@@ -240,7 +280,11 @@ def gaussian_nll(mean: Any, scale: Any, y_target: Any, mask: Any) -> np.ndarray:
 
 
 def average(scores: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """Averages over windows: each window that has a scored point counts once, the same.
+    """Averages over windows: each window that has a scored point counts the same.
+
+    Example:
+        >>> average({"mae": np.array([[1.0, 3.0], [6.0, np.nan], [np.nan, np.nan]])})
+        {'mae': 4.0}
 
     Args:
         scores: each `[B, N_T]`, NaN where a point is not scored, or `[B]`, one a window.
@@ -256,7 +300,7 @@ def average(scores: Mapping[str, np.ndarray]) -> dict[str, float]:
 
 
 def average_by_window(scores: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Averages over the scored points of each window, NaN for a window of none.
+    """Averages over the scored points of each window, NaN for a window without any.
 
     Args:
         scores: each `[B, N_T]` or `[B, N_T, Q]`, NaN where a point is not scored. Those of a
@@ -272,10 +316,10 @@ def average_by_window(scores: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]
 
 
 def average_by_step(scores: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Averages over the windows scored at each step, NaN for a step of none.
+    """Averages over the windows scored at each step, NaN for a step without any.
 
     Args:
-        scores: as `average_by_window`. Those of a window as a whole have no steps, and are left
+        scores: as in `average_by_window`. Those of a window as a whole have no steps, and are left
             out.
 
     Returns:
@@ -287,7 +331,13 @@ def average_by_step(scores: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 def average_reliability(
     reliability: np.ndarray, levels: Sequence[float] = RELIABILITY_LEVELS
 ) -> pd.DataFrame:
-    """Averages what `free_running_reliability` gives, each window counting the same.
+    """Averages the values returned by `free_running_reliability`, each window counting the same.
+
+    Example:
+        >>> average_reliability(np.array([[[0.0, 1.0]], [[1.0, 1.0]]]), [0.5, 0.9])
+           level  share
+        0    0.5    0.5
+        1    0.9    1.0
 
     Args:
         reliability: `[B, N_T, Q]`, NaN where a point is not scored, or `[B, Q]`, its averages by

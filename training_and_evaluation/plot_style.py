@@ -1,7 +1,7 @@
 """How all pictures look: colours, figures and axes.
 
-Figures are objects of their own: no global backend or style is touched, and they are saved the same
-with and without a screen.
+Each figure is an object that no global state of Matplotlib knows: no backend or style is changed,
+and a figure is saved the same with and without a screen.
 """
 
 import matplotlib.ticker
@@ -15,7 +15,17 @@ BAND_90 = "#cfe3ea"
 BAND_50 = "#95c3d2"
 LINES = (MODEL, "#d1495b", "#c98a1b", "#6b5b95", "#5c8a4a", "#3d4451")
 GRID = "#e4e6ea"
+SPINE = "#a9adb5"
 TEXT = "#2b2f36"
+
+DASHES = (0, (4, 3))
+"""Of lines that help the eye and are no data."""
+BAND_90_LEVELS = (0.05, 0.95)
+BAND_50_LEVELS = (0.25, 0.75)
+NUM_PATHS = 4
+"""Samples that are drawn as lines: enough to see how they differ, few enough to follow each."""
+MOST_MARKERS = 30
+"""Lines of more points have no markers, which would hide them."""
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -30,7 +40,7 @@ def frame_axes(axes: Axes) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
-        axes.spines[side].set_color("#a9adb5")
+        axes.spines[side].set_color(SPINE)
     axes.tick_params(colors=TEXT, labelsize=9.5)
 
 

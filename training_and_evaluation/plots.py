@@ -1,7 +1,6 @@
-"""Pictures of forecasts and of scores.
+"""Pictures of forecasts and of scores: one band, one reliability diagram, one score by step.
 
-They are made as `Figure` objects of their own: no global backend or style is touched, and they are
-saved the same with and without a screen.
+Pictures of experiments are in `experiments.pictures`.
 """
 
 from collections.abc import Mapping
@@ -15,15 +14,25 @@ from matplotlib.figure import Figure
 
 from taylorformer.training_and_evaluation.plot_style import (
     BAND_50,
+    BAND_50_LEVELS,
     BAND_90,
+    BAND_90_LEVELS,
     CONTEXT,
+    DASHES,
     LINES,
     MODEL,
+    MOST_MARKERS,
+    NUM_PATHS,
     TEXT,
     TRUTH,
     new_figure,
     style_axes,
 )
+
+# The naive line that rises above so many times the others is cut off.
+_RUNAWAY = 3.0
+# The picture then reaches above the others by so much.
+_HEADROOM = 1.5
 
 
 def plot_forecast(
@@ -36,16 +45,22 @@ def plot_forecast(
     title: str = "",
     y_label: str = "",
     time_label: str = "",
-    num_paths: int = 4,
+    num_paths: int = NUM_PATHS,
 ) -> Figure:
     """Draws one forecast of one column: context, truth, median, 50 % and 90 % bands, some paths.
+
+    Example:
+        >>> samples = np.random.default_rng(0).normal(size=[20, 3])
+        >>> figure = plot_forecast([0, 1], [0.5, 0.2], [2, 3, 4], samples, title="demand")
+        >>> figure.axes[0].get_title(loc="left")
+        'demand'
 
     Args:
         context_stamps: `[N_C]`, dates, periods or numbers.
         context_values: `[N_C]`, in user units. NaN leaves a gap.
         target_stamps: `[N_T]`, of the same kind.
         samples: `[S, N_T]`, in user units. The bands lie between their quantiles.
-        truth: `[N_T]`, or None where it is not known. NaN leaves a gap.
+        truth: `[N_T]`, or None if it is not there. NaN leaves a gap.
         title: of the picture.
         y_label: what the values are, with their unit.
         time_label: what the stamps are; dates need none.
@@ -60,22 +75,22 @@ def plot_forecast(
     context_values = np.asarray(context_values, np.float64)
     samples = np.asarray(samples, np.float64)
     before, after = _positions(context_stamps), _positions(target_stamps)
-    known = None if truth is None else np.asarray(truth, np.float64)
+    truth = None if truth is None else np.asarray(truth, np.float64)
     if (
         samples.ndim != 2
         or not samples.shape[0]
         or samples.shape[1:] != after.shape
         or context_values.shape != before.shape
-        or (known is not None and known.shape != after.shape)
+        or (truth is not None and truth.shape != after.shape)
     ):
         raise ValueError(
             "context, truth and targets must be [N_C], [N_T] and [N_T], `samples` [S, N_T]. "
             f"Received: {list(context_values.shape)}, "
-            f"{None if known is None else list(known.shape)}, {list(after.shape)}, "
+            f"{None if truth is None else list(truth.shape)}, {list(after.shape)}, "
             f"{list(samples.shape)}"
         )
-    low_90, low_50, median, high_50, high_90 = np.quantile(
-        samples, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0
+    low_90, high_90, low_50, high_50, median = np.quantile(
+        samples, [*BAND_90_LEVELS, *BAND_50_LEVELS, 0.5], axis=0
     )
     figure = new_figure(10.5, 5.2)
     axes = figure.add_subplot()
@@ -99,10 +114,10 @@ def plot_forecast(
             zorder=2,
         )
     axes.plot(after, median, color=MODEL, linewidth=2.0, label="median", zorder=3)
-    if known is not None:
+    if truth is not None:
         axes.plot(
             after,
-            known,
+            truth,
             color=TRUTH,
             linewidth=1.4,
             marker="o",
@@ -111,7 +126,7 @@ def plot_forecast(
             zorder=5,
         )
     if len(before):
-        axes.axvline(before[-1], color=TEXT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+        axes.axvline(before[-1], color=TEXT, linewidth=0.8, linestyle=DASHES, zorder=1)
     style_axes(axes, title, y_label, time_label)
     if np.issubdtype(after.dtype, np.datetime64):
         locator = matplotlib.dates.AutoDateLocator()
@@ -128,8 +143,13 @@ def plot_reliability(
 ) -> Figure:
     """Draws a reliability diagram: the share of truths at or below each quantile.
 
-    On the diagonal the quantiles are right. Below it on the left and above it on the right the
-    forecasts are too wide, the other way round too narrow.
+    Where the quantiles are right the points lie on the diagonal. Forecasts that are too wide lie
+    below it on the left and above it on the right; those that are too narrow the other way round.
+
+    Example:
+        >>> figure = plot_reliability([0.1, 0.5, 0.9], [0.2, 0.5, 0.8])
+        >>> figure.axes[0].get_xlabel()
+        'level of the quantile'
 
     Args:
         levels: `[Q]`, the nominal levels of the quantiles, from 0 to 1.
@@ -151,7 +171,7 @@ def plot_reliability(
     figure = new_figure(6.2, 6.2)
     axes = figure.add_subplot()
     axes.plot(
-        [0, 1], [0, 1], color=TEXT, linewidth=0.9, linestyle=(0, (4, 3)), label="perfect", zorder=2
+        [0, 1], [0, 1], color=TEXT, linewidth=0.9, linestyle=DASHES, label="perfect", zorder=2
     )
     axes.fill_between(levels, levels, shares, color=BAND_90, linewidth=0, zorder=1)
     axes.plot(
@@ -182,8 +202,13 @@ def plot_by_step(
 ) -> Figure:
     """Draws a score against the step ahead, one line for each forecaster, the model first.
 
-    One line far above all others leaves the picture, so that the others can be told apart; the
-    legend says so.
+    A naive line far above all others is cut off, so that the others can be told apart; the legend
+    says so.
+
+    Example:
+        >>> scores = {"taylorformer": [0.1, 0.2], "last_value": [0.3, 0.4]}
+        >>> [text.get_text() for text in plot_by_step(scores).axes[0].get_legend().get_texts()]
+        ['taylorformer', 'last value']
 
     Args:
         lines: maps names to scores `[N_T]`. NaN leaves a gap.
@@ -214,28 +239,27 @@ def plot_by_step(
             color=LINES[number % len(LINES)],
             linewidth=2.2 if number == 0 else 1.4,
             # A line of few steps is hard to see without markers, and one step not at all.
-            marker="o" if len(values) <= 30 else None,
+            marker="o" if len(values) <= MOST_MARKERS else None,
             markersize=4.0,
             label=name.replace("_", " ") + (", off the scale" if name == runaway else ""),
             zorder=4 if number == 0 else 3,
         )
     if wanted is not None:
-        axes.axhline(
-            wanted, color=TEXT, linewidth=0.9, linestyle=(0, (4, 3)), label="wanted", zorder=2
-        )
+        axes.axhline(wanted, color=TEXT, linewidth=0.9, linestyle=DASHES, label="wanted", zorder=2)
     style_axes(axes, title, y_label, "steps ahead of the forecast origin")
     axes.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(10, integer=True))
     if not any((values < 0).any() for values in scores.values()):
-        axes.set_ylim(0, None if runaway is None else 1.5 * top)
+        axes.set_ylim(0, None if runaway is None else _HEADROOM * top)
     return figure
 
 
 def _runaway(scores: Mapping[str, np.ndarray]) -> tuple[str | None, float]:
-    """Names the naive line that rises above three times all others, and gives their maximum."""
+    """Returns the name of a naive line far above all others, or None, and the others' maximum."""
     highest = {name: np.nanmax(values, initial=-np.inf) for name, values in scores.items()}
     last, *others = sorted(highest, key=lambda name: highest[name], reverse=True)
     top = float(highest[others[0]]) if len(others) > 1 else np.inf
-    return (last if 0 < 3 * top < highest[last] and last != next(iter(scores)) else None), top
+    is_runaway = 0 < _RUNAWAY * top < highest[last] and last != next(iter(scores))
+    return (last if is_runaway else None), top
 
 
 def _positions(stamps: Any) -> np.ndarray:

@@ -3,24 +3,20 @@
 import dataclasses
 import json
 import math
-import zipfile
 from collections.abc import Iterator, Mapping
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from taylorformer.data_wrangler.checks import check_integer
-from taylorformer.data_wrangler.files import replaced_whole
-from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.files import FileKind, read_arrays, write_arrays
 from taylorformer.data_wrangler.tasks.drawn_batches import numbered_batches
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_FORMAT = 1
-_META = "meta"
+_FILE = FileKind(format_number=1, writer="`TaskSet.save`")
 _ARRAYS = ("x", "y", "num_context", "num_target")
 _HYPERPARAMETER = "hyperparameter_"
 
@@ -232,10 +228,7 @@ class TaskSet:
         """
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         arrays |= {f"{_HYPERPARAMETER}{name}": v for name, v in self.hyperparameters.items()}
-        meta = {"format": _FORMAT, "versions": versions(), "about": self.about}
-        arrays[_META] = np.array(json.dumps(meta))
-        with replaced_whole(path) as file:
-            np.savez(file, **arrays)
+        write_arrays(_FILE, path, arrays, {"about": self.about})
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "TaskSet":
@@ -246,38 +239,13 @@ class TaskSet:
             ValueError: the file holds no task set, or one of a format that this version does not
                 know.
         """
-        path = Path(path)
-        try:
-            with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            meta = json.loads(str(arrays.pop(_META)))
-            known = meta["format"] == _FORMAT
-            made_by = meta["versions"]["taylorformer"]
-            if known:
-                parts = {name: arrays.pop(name) for name in _ARRAYS}
-                hyperparameters = {
-                    name.removeprefix(_HYPERPARAMETER): v for name, v in arrays.items()
-                }
-                return cls(**parts, about=meta["about"], hyperparameters=hyperparameters)
-        except FileNotFoundError:
-            raise
-        except (
-            AttributeError,
-            EOFError,
-            KeyError,
-            OSError,
-            TypeError,
-            ValueError,
-            zipfile.BadZipFile,
-        ) as error:
-            raise ValueError(
-                f"`path` must be a file that `TaskSet.save` wrote. Received: {path} ({error})"
-            ) from error
-        raise ValueError(
-            f"`path` must have the format {_FORMAT}. Received: {path} of the format "
-            f"{meta['format']}, made by taylorformer {made_by}; this is "
-            f"{versions()['taylorformer']}"
-        )
+
+        def make(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> TaskSet:
+            sequences = {name: arrays.pop(name) for name in _ARRAYS}
+            hyperparameters = {name.removeprefix(_HYPERPARAMETER): v for name, v in arrays.items()}
+            return cls(**sequences, about=meta["about"], hyperparameters=hyperparameters)
+
+        return read_arrays(_FILE, path, make)
 
     def _check_rows(self, rows: Any) -> np.ndarray:
         rows = np.asarray(rows)

@@ -135,13 +135,13 @@ def experiment(
             continue
         with options.stoppable(lambda: f"The same command with {resuming} continues it."):
             _run(plan, output, data, resume, overwrite, _NUM_ORDERS if consistency else 0)
-    for picture in write_comparison(output, task.name, data):
+    for picture in write_comparison(output, data):
         click.echo(f"Wrote {picture}")
     click.echo(_write_table(output))
 
 
 def _show_list() -> None:
-    from taylorformer.training_and_evaluation.experiments.presets import NETWORKS, TASKS
+    from taylorformer.training_and_evaluation.experiments.presets import MODEL_PRESETS, TASKS
 
     click.echo("Tasks:")
     for task in TASKS.values():
@@ -151,7 +151,7 @@ def _show_list() -> None:
             f"{task.batch_size} sequences, Adam {task.learning_rate:g}; {paper}"
         )
     click.echo("Models:")
-    for name, preset in NETWORKS.items():
+    for name, preset in MODEL_PRESETS.items():
         click.echo(f"  {name:<{_NAME_WIDTH}} {preset.model}: {preset.note}")
 
 

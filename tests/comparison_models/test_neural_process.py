@@ -17,7 +17,7 @@ from taylorformer.comparison_models.neural_process import NeuralProcess
 from taylorformer.data_wrangler.batch import prepare_batch
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.sampling.counter_noise import latent_noise, normal_noise
-from taylorformer.training_and_evaluation.experiments.presets import NETWORKS, TASKS
+from taylorformer.training_and_evaluation.experiments.presets import MODEL_PRESETS, TASKS
 
 CASES = {case.name: case for case in conformance.MODELS if case.name in ("np", "anp")}
 both_kinds = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -469,7 +469,7 @@ _PRESETS = [
     ids=[f"{preset_name}-{task}" for preset_name, task, *_ in _PRESETS],
 )
 def test_parameters_are_those_of_the_papers_presets(preset_name, task, expected, total):
-    preset, task = NETWORKS[preset_name], TASKS[task]
+    preset, task = MODEL_PRESETS[preset_name], TASKS[task]
     kind = {"np": NeuralProcess, "anp": AttentiveNeuralProcess}[preset_name]
     assert preset.model == kind.__name__
     model = kind(**preset.for_task(task))

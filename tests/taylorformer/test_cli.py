@@ -81,7 +81,7 @@ def test_a_model_without_its_training_cannot_be_resumed(folder, run, tmp_path):
     (model / "forecaster.json").write_text("{}")
     output = ("--output", tmp_path / "f.csv")
     code, _, error = run("forecast", folder / "table.csv", "--model", model, *output)
-    assert code == 2 and "that `save` wrote" in one_line(error)
+    assert code == 2 and "that `Forecaster.save` wrote" in one_line(error)
 
 
 def test_overwriting_begins_when_the_new_training_does(folder, run, tmp_path):

@@ -48,7 +48,7 @@ def gaussian_crps(mean, scale, y):
 
 
 def test_crps_of_gaussian_samples_is_the_closed_form():
-    # Samples at the quantiles of the law, so that nothing is random: the error falls with 1/S.
+    # Samples at the quantiles, so that nothing is random: the error falls with 1/S.
     levels = (np.arange(2000) + 0.5) / 2000
     mean, scale = np.array([5000.0, 0.0, -3.0]), np.array([300.0, 1.0, 0.01])
     y = mean + scale * np.array([0.3, -2.5, 0.0])
@@ -73,7 +73,7 @@ def test_crps_of_random_gaussian_samples_is_the_closed_form_on_average(rng):
     assert scores["free_running_crps"] == pytest.approx(wanted, rel=0.01)
 
 
-def test_coverage_of_the_true_law_is_the_named_share(rng):
+def test_coverage_of_the_true_distribution_is_the_named_share(rng):
     mean = rng.normal(size=(200, 25, 2))
     scale = np.exp(rng.normal(size=mean.shape))
     samples = mean + scale * rng.normal(size=(400, *mean.shape))
@@ -85,7 +85,7 @@ def test_coverage_of_the_true_law_is_the_named_share(rng):
     assert abs(scores["free_running_crps"] - np.mean(scale) * np.pi**-0.5) < 0.05
 
 
-def test_reliability_of_the_true_law_is_the_diagonal(rng):
+def test_reliability_of_the_true_distribution_is_the_diagonal(rng):
     mean = rng.normal(size=(200, 50, 1))
     samples, y = mean + rng.normal(size=(400, *mean.shape)), mean + rng.normal(size=mean.shape)
     mask = np.full((200, 50), True)
@@ -296,7 +296,7 @@ def make_series(values, time=None, name=""):
     values = np.array(values, float)
     values = values[:, np.newaxis] if values.ndim == 1 else values
     time = np.arange(len(values)) if time is None else np.asarray(time)
-    columns = tuple(f"y{place}" for place in range(values.shape[1]))
+    columns = tuple(f"y{column}" for column in range(values.shape[1]))
     return Series(time, values, pd.Index(time), target_columns=columns, name=name)
 
 
@@ -321,7 +321,7 @@ def test_last_value_reaches_over_gaps_and_before_the_context():
     np.testing.assert_array_equal(forced, [np.nan, np.nan, np.nan, 10, 11, 12])
 
 
-def test_last_difference_goes_on_along_the_slope():
+def test_last_difference_continues_along_the_slope():
     time = np.array([0, 1, 2, 3, 5, 6, 10, 11, 13, 14, 15, 16])
     windows = make_windows(2.0 * time + 5, time)
     for teacher_forced in (False, True):
@@ -409,11 +409,11 @@ def test_one_step_lines_are_those_of_a_plain_loop(name, rng):
     windows = make_windows(values, time)
     starts = [0, 7, 30]
     forecast = LINES[name](windows, starts, teacher_forced=True)
-    for place, start in enumerate(starts):
+    for window, start in enumerate(starts):
         for i, row in enumerate(range(start + 4, start + 10)):
             # The forecast from an origin right before it, over all that lies before.
             cut = make_windows(values, time, WindowSpec(row, 1))
-            np.testing.assert_array_equal(forecast[place, i], LINES[name](cut, [0])[0, 0])
+            np.testing.assert_array_equal(forecast[window, i], LINES[name](cut, [0])[0, 0])
 
 
 @pytest.mark.parametrize("teacher_forced", [False, True])

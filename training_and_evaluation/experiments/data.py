@@ -1,4 +1,4 @@
-"""The sequences of an experiment: endless training batches, held-out sets."""
+"""The sequences of an experiment: endless training batches, and held-out sets."""
 
 import dataclasses
 import functools
@@ -22,6 +22,7 @@ from taylorformer.training_and_evaluation.experiments.presets import ExperimentT
 if TYPE_CHECKING:
     import tensorflow as tf
 
+# Every model and seed is scored on the same sequences, so that differences between them are paired.
 _HELD_OUT_SEED = 0
 
 
@@ -30,13 +31,16 @@ class TaskData:
     """The sequences of a task.
 
     Attributes:
-        training: gives endless batches from a batch number on, given that number, the seed and B.
-        validation: chooses the weights.
+        task: the task.
+        training: makes a data set of endless batches from the number of its first batch, the seed
+            and B.
+        validation: the set by which the weights to keep are chosen.
         test: the test sets by name.
-        about: what JSON can hold of where the sequences come from.
-        images: the images that the test sets are made of, by the same names; empty for others.
+        about: where the sequences come from, as JSON can hold it.
+        images: the images that the test sets are made of, by the same names; empty for other tasks.
     """
 
+    task: ExperimentTask
     training: "Callable[[int, int, int], tf.data.Dataset]"
     validation: TaskSet
     test: Mapping[str, TaskSet]
@@ -50,16 +54,16 @@ def load_task(
     test_sequences: int,
     data_dir: str | os.PathLike[str] | None = None,
 ) -> TaskData:
-    """Makes the sequences of a task; held-out ones are the same for every network and seed.
+    """Makes the sequences of a task; held-out ones are the same for every model and seed.
 
     Args:
         task: the task.
         validation_sequences: how many.
         test_sequences: how many, in each test set.
-        data_dir: where images are looked for.
+        data_dir: the folder or file of images; None: where `load_images` looks.
 
     Raises:
-        ImportError, OSError, ValueError: images that are not there, or are not what they should be.
+        ImportError, OSError, ValueError: images that cannot be found, or are not those of the task.
     """
     if task.kind == "gaussian_process":
         return _gaussian_process_data(task, validation_sequences, test_sequences)
@@ -77,10 +81,12 @@ def _gaussian_process_data(task: ExperimentTask, validation: int, test: int) -> 
     held_out = functools.partial(
         held_out_gaussian_process_tasks, task.source, seed=_HELD_OUT_SEED, **arguments
     )
-    found = held_out(num_sequences=validation, part="validation")
-    about = {name: v for name, v in found.about.items() if name not in ("part", "num_sequences")}
+    validation_tasks = held_out(num_sequences=validation, part="validation")
+    about = dict(validation_tasks.about)
+    for name in ("part", "num_sequences"):
+        del about[name]
     tests = {name: held_out(num_sequences=test, part="test") for name in task.test_sets}
-    return TaskData(training, found, tests, about)
+    return TaskData(task, training, validation_tasks, tests, about)
 
 
 def _image_data(
@@ -103,12 +109,14 @@ def _image_data(
         return held_out_image_completion_tasks(source, count, _HELD_OUT_SEED, **lengths)
 
     test_images = {name: images("test", classes) for name, classes in task.test_sets.items()}
-    found = held_out(images("validation", seen), validation)
-    about = {
-        **{name: v for name, v in found.about.items() if name not in ("image_rows", "split")},
+    validation_tasks = held_out(images("validation", seen), validation)
+    about = dict(validation_tasks.about)
+    for name in ("image_rows", "split"):
+        del about[name]
+    about |= {
         "training_images": len(source),
         "training_images_sha256": hashlib.sha256(source.pixels.tobytes()).hexdigest(),
-        "test_images": {name: len(own) for name, own in test_images.items()},
+        "test_images": {name: len(part) for name, part in test_images.items()},
     }
-    tests = {name: held_out(own, test) for name, own in test_images.items()}
-    return TaskData(training, found, tests, about, test_images)
+    tests = {name: held_out(part, test) for name, part in test_images.items()}
+    return TaskData(task, training, validation_tasks, tests, about, test_images)

@@ -1,7 +1,8 @@
-"""The neural-process experiments of the paper, as data: tasks, networks and their training.
+"""The neural-process experiments of the paper, as data: tasks, and presets of models.
 
-(Paper, section "Experiments" on neural processes and appendix "Experimental Details".) What the
-paper leaves open: sizes of the Taylorformer for these tasks are those of ETT, without dropout.
+They follow the section "Experiments" on neural processes of the paper, and its appendix
+"Experimental Details". The paper leaves the sizes of the Taylorformer open for these tasks; here
+they are those for ETT, without dropout.
 """
 
 import dataclasses
@@ -17,8 +18,13 @@ _RANGE = tuple[int, int]
 class ExperimentTask:
     """A family of sequences, and how the paper trains on it.
 
+    Example:
+        >>> task = find_task("gp-matern")
+        >>> task.kind, task.source, task.batch_size, task.iterations
+        ('gaussian_process', 'matern', 32, 250000)
+
     Attributes:
-        name: what the command line calls it.
+        name: of the task, also on the command line.
         kind: "gaussian_process" or "images".
         source: the kernel, or where images come from.
         x_dims: D_x.
@@ -27,7 +33,7 @@ class ExperimentTask:
         learning_rate: of Adam.
         iterations: training steps.
         repeats: trainings from different seeds, in the paper.
-        target_permutations: random orders of the targets for each sequence in training, of networks
+        target_permutations: random orders of the targets for each sequence in training, for models
             that read earlier targets.
         num_context: least and largest N_C, None where the source decides.
         num_target: least and largest N_T, None where it follows from N_C or the source decides.
@@ -36,8 +42,8 @@ class ExperimentTask:
             one each.
         test_sequences: held-out sequences that are scored, in each test set; of images at most one
             each.
-        paper: the log-likelihood per target that the paper's table gives, mean and standard
-            deviation of five repeats, by test set and architecture.
+        paper: the log-likelihood per target in the paper's table, mean and standard deviation of
+            five repeats, by test set and by the name of the model's preset.
     """
 
     name: str
@@ -60,14 +66,19 @@ class ExperimentTask:
 
 @dataclasses.dataclass(frozen=True)
 class NetworkPreset:
-    """A network for some tasks.
+    """A model and its arguments, which may differ from task to task.
+
+    Example:
+        >>> preset = NetworkPreset("tiny", "NeuralProcess", {"width": 8}, {"celeba": {"width": 9}})
+        >>> preset.for_task(find_task("gp-rbf")), preset.for_task(find_task("celeba"))
+        ({'width': 8}, {'width': 9})
 
     Attributes:
-        architecture: what the command line calls it.
-        model: the name of its class in `taylorformer`.
+        architecture: the name of the preset, also on the command line.
+        model: the name of the model's class in `taylorformer`.
         settings: arguments of that class.
         by_task: arguments that replace them, by the kind or by the name of a task.
-        autoregressive: the network reads earlier targets.
+        autoregressive: whether the model reads earlier targets.
         note: what it is, for lists.
     """
 
@@ -79,12 +90,12 @@ class NetworkPreset:
     note: str = ""
 
     def for_task(self, task: ExperimentTask) -> dict[str, Any]:
-        """Gives the arguments for a task."""
-        special = [self.by_task.get(key, {}) for key in (task.kind, task.name)]
-        return {**self.settings, **special[0], **special[1]}
+        """Returns the arguments for a task; those for its name come before those for its kind."""
+        by_kind, by_name = (self.by_task.get(key, {}) for key in (task.kind, task.name))
+        return {**self.settings, **by_kind, **by_name}
 
 
-def _by_architecture(
+def _by_preset(
     taylorformer: tuple[float, float],
     tnp: tuple[float, float],
     anp: tuple[float, float],
@@ -127,16 +138,12 @@ def _images(source: str, y_dims: int, iterations: int, **settings: Any) -> Exper
 _PAPER_IMAGES = {"num_context": (6, 200), "num_target": (3, 197)}
 
 _ALL_TASKS = (
+    _gaussian_process("rbf", _by_preset((4.13, 0.03), (3.50, 0.05), (0.96, 0.02), (0.24, 0.01))),
+    _gaussian_process("matern", _by_preset((3.87, 0.05), (3.22, 0.05), (1.07, 0.01), (0.40, 0.02))),
     _gaussian_process(
-        "rbf", _by_architecture((4.13, 0.03), (3.50, 0.05), (0.96, 0.02), (0.24, 0.01))
+        "periodic", _by_preset((0.31, 0.02), (0.13, 0.04), (-0.85, 0.05), (-1.56, 0.00))
     ),
-    _gaussian_process(
-        "matern", _by_architecture((3.87, 0.05), (3.22, 0.05), (1.07, 0.01), (0.40, 0.02))
-    ),
-    _gaussian_process(
-        "periodic", _by_architecture((0.31, 0.02), (0.13, 0.04), (-0.85, 0.05), (-1.56, 0.00))
-    ),
-    # scikit-learn's, 8 x 8: not in the paper, and there without any file.
+    # The 8 x 8 digits that come with scikit-learn: not in the paper, and no file is needed.
     _images("digits", 1, 20_000),
     _images(
         "emnist",
@@ -145,8 +152,8 @@ _ALL_TASKS = (
         **_PAPER_IMAGES,
         test_sets={"seen": "seen", "unseen": "unseen"},
         paper={
-            "seen": _by_architecture((2.18, 0.01), (1.59, 0.00), (0.82, 0.04), (0.62, 0.01)),
-            "unseen": _by_architecture((1.90, 0.03), (1.47, 0.01), (0.68, 0.08), (0.44, 0.00)),
+            "seen": _by_preset((2.18, 0.01), (1.59, 0.00), (0.82, 0.04), (0.62, 0.01)),
+            "unseen": _by_preset((1.90, 0.03), (1.47, 0.01), (0.68, 0.08), (0.44, 0.00)),
         },
     ),
     _images(
@@ -154,7 +161,7 @@ _ALL_TASKS = (
         3,
         125_000,
         **_PAPER_IMAGES,
-        paper={"test": _by_architecture((4.00, 0.02), (4.13, 0.02), (2.78, 0.03), (2.30, 0.01))},
+        paper={"test": _by_preset((4.00, 0.02), (4.13, 0.02), (2.78, 0.03), (2.30, 0.01))},
     ),
 )
 
@@ -179,7 +186,7 @@ def _ablation(name: str, note: str, **settings: Any) -> NetworkPreset:
 
 
 _NO_TAYLOR = {"taylor_order": None, "feature_order": 0}
-_ALL_NETWORKS = (
+_ALL_PRESETS = (
     NetworkPreset(
         "taylorformer",
         "Taylorformer",
@@ -232,15 +239,17 @@ _ALL_NETWORKS = (
     _ablation("both", "MHA-XY, MHA-X and LocalTaylor: the Taylorformer"),
 )
 
-NETWORKS: Mapping[str, NetworkPreset] = {preset.architecture: preset for preset in _ALL_NETWORKS}
-"""The networks, by the names of the command line."""
+MODEL_PRESETS: Mapping[str, NetworkPreset] = {
+    preset.architecture: preset for preset in _ALL_PRESETS
+}
+"""The presets of models, by the names of the command line."""
 
-ABLATION = tuple(name for name in NETWORKS if name.startswith("ablation-"))
-"""The networks that the ablation compares."""
+ABLATION = tuple(name for name in MODEL_PRESETS if name.startswith("ablation-"))
+"""The names of the presets that the ablation compares."""
 
 
 def find_task(name: str) -> ExperimentTask:
-    """Looks a task up.
+    """Looks a task up by its name.
 
     Raises:
         ValueError: an unknown name.
@@ -248,10 +257,10 @@ def find_task(name: str) -> ExperimentTask:
     return TASKS[check_choice("task", name, tuple(TASKS))]
 
 
-def find_network(architecture: str) -> NetworkPreset:
-    """Looks a network up.
+def find_preset(name: str) -> NetworkPreset:
+    """Looks the preset of a model up by its name.
 
     Raises:
-        ValueError: an unknown name.
+        ValueError: an unknown name; the message says `architecture`, as the command line does.
     """
-    return NETWORKS[check_choice("architecture", architecture, tuple(NETWORKS))]
+    return MODEL_PRESETS[check_choice("architecture", name, tuple(MODEL_PRESETS))]

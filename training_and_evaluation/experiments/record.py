@@ -1,87 +1,82 @@
 """Records of experiments: one JSON file a run."""
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from taylorformer.data_wrangler.files import replaced_whole
-from taylorformer.training_and_evaluation.experiments.presets import NETWORKS, TASKS
+from taylorformer.data_wrangler.files import FileKind, read_json, write_json
+from taylorformer.training_and_evaluation.experiments.presets import MODEL_PRESETS, TASKS
+from taylorformer.training_and_evaluation.experiments.settings import ExperimentSettings
 
-RECORD_FORMAT = 1
+_KIND = FileKind(format_number=1, writer="`run_experiment`")
 
 
-def write_record(path: str | os.PathLike[str], record: Mapping[str, Any]) -> None:
-    """Writes a record; a file that is there is replaced whole."""
-    text = json.dumps(record, indent=1, allow_nan=False) + "\n"
-    with replaced_whole(path) as file:
-        file.write(text.encode())
+def write_record(path: str | os.PathLike[str], content: Mapping[str, Any]) -> dict[str, Any]:
+    """Writes a record; a file that is there is replaced whole.
+
+    Returns:
+        The record: the content, `format` and `versions`.
+    """
+    return write_json(_KIND, path, content, indent=1, allow_nan=False)
 
 
 def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Reads a record.
 
     Raises:
+        FileNotFoundError: there is none.
         ValueError: a file that is no record, or one of another format.
     """
-    try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-        made_by = record["versions"].get("taylorformer")
-        found = record["format"]
-        settings = record["settings"]
-        known = settings["task"] in TASKS and settings["architecture"] in NETWORKS
-        complete = known and isinstance(record["scores"], Mapping)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    record = read_json(_KIND, path, _checked)
+    task, preset = record["settings"]["task"], record["settings"]["architecture"]
+    if task not in TASKS or preset not in MODEL_PRESETS:
         raise ValueError(
-            f"a record must be the JSON file of a run of an experiment. Received: {path} "
-            f"({error!r})"
-        ) from error
-    if found != RECORD_FORMAT or not complete:
-        raise ValueError(
-            f"a record must have the format {RECORD_FORMAT} and a task and network of this "
-            f"version. Received: {path} of the format {found}, made by taylorformer {made_by}"
+            "a record must be of a task and a model of this version. Received: "
+            f"{task!r} and {preset!r} in {path}, made by taylorformer "
+            f"{record['versions'].get('taylorformer')}"
         )
-    return dict(record)
+    return record
+
+
+def _checked(record: dict[str, Any]) -> dict[str, Any]:
+    settings = record["settings"]
+    names = settings["task"], settings["architecture"]
+    if not isinstance(record["scores"], Mapping) or not all(isinstance(n, str) for n in names):
+        raise TypeError("scores or names of another type")
+    return record
 
 
 def read_records(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Reads the records of a folder: those in folders of it that are called like a task.
+    """Reads the records of a folder: those in folders of it that have the name of a task.
 
     Returns:
-        The records, by task, network and seed.
+        The records, by task, model and seed.
 
     Raises:
         FileNotFoundError: there is none.
         ValueError: a file that is no record, or one of another format.
     """
     folder = Path(folder)
-    paths = sorted(path for path in folder.rglob("*.json") if path.parent.name in TASKS)
+    paths = sorted((p for p in folder.rglob("*.json") if p.parent.name in TASKS), key=str)
     if not paths:
         raise FileNotFoundError(f"no record of an experiment is in {folder}")
-    found = [(path, read_record(path)) for path in paths]
+    tasks, presets = list(TASKS), list(MODEL_PRESETS)
 
-    def place(entry: tuple[Path, dict[str, Any]]) -> tuple[int, int, int, str]:
-        settings = entry[1]["settings"]
-        task, network = list(TASKS).index(settings["task"]), settings["architecture"]
-        return task, list(NETWORKS).index(network), settings["seed"], str(entry[0])
+    def order(record: dict[str, Any]) -> tuple[int, int, int]:
+        settings = record["settings"]
+        task, preset = tasks.index(settings["task"]), presets.index(settings["architecture"])
+        return task, preset, settings["seed"]
 
-    return [record for _, record in sorted(found, key=place)]
+    # Sorting keeps the order of paths where all else is equal.
+    return sorted((read_record(path) for path in paths), key=order)
 
 
-def network_name(record: Mapping[str, Any]) -> str:
-    """Says which network a run trained, and how if that is not the usual way."""
-    settings = record["settings"]
-    name = str(settings["architecture"])
-    permutations = settings["target_permutations"]
-    if (
-        NETWORKS[name].autoregressive
-        and permutations != TASKS[settings["task"]].target_permutations
-    ):
-        name += f", {permutations} permutations"
-    return name
+def settings_of(record: Mapping[str, Any]) -> ExperimentSettings:
+    """Makes the settings that a run was made with, which know its task and the model's preset."""
+    return ExperimentSettings(**record["settings"])
 
 
 def log_likelihood(record: Mapping[str, Any], test_set: str) -> dict[str, Any]:
-    """Gives mean and standard error of the log-likelihood per target, as `score` says."""
+    """Returns mean and standard error of the log-likelihood per target, of the kind in `score`."""
     return dict(record["scores"][test_set][f"{record['score']}_log_likelihood"])

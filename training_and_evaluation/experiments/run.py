@@ -1,19 +1,16 @@
-"""One experiment: a network trained on a task, scored on held-out sequences, and put on record."""
+"""One experiment: a model is trained on a task, scored on held-out sequences, and put on record."""
 
 import contextlib
 import dataclasses
 import hashlib
 import json
 import os
-import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from taylorformer.comparison_models.attentive_neural_process import AttentiveNeuralProcess
 from taylorformer.comparison_models.gaussian_process import GaussianProcess
@@ -21,16 +18,15 @@ from taylorformer.comparison_models.neural_process import NeuralProcess
 from taylorformer.comparison_models.transformer_neural_process import TransformerNeuralProcess
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.files import replaced_whole
-from taylorformer.data_wrangler.provenance import versions
-from taylorformer.model.probabilistic_model import GLOBAL_CLIPNORM, ProbabilisticModel
+from taylorformer.data_wrangler.provenance import devices
+from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.experiments.consistency import (
     Consistency,
     measure_consistency,
 )
 from taylorformer.training_and_evaluation.experiments.data import TaskData, load_task
-from taylorformer.training_and_evaluation.experiments.presets import find_network, find_task
-from taylorformer.training_and_evaluation.experiments.record import RECORD_FORMAT, write_record
+from taylorformer.training_and_evaluation.experiments.record import write_record
 from taylorformer.training_and_evaluation.experiments.scores import (
     SCORE_BATCH,
     finite_or_none,
@@ -53,60 +49,37 @@ MODELS = {
         NeuralProcess,
     )
 }
-"""The classes that presets name."""
+"""The classes of models, by the names in presets."""
 
 MODEL_FILE = "model.keras"
 SCORES_FILE = "scores.npz"
+# In 40 orders each they are about five times as many scores as the test set.
 _CONSISTENCY_SEQUENCES = 256
 
 
-def make_network(settings: ExperimentSettings) -> ProbabilisticModel:
-    """Makes the network of an experiment; it is built."""
-    task, preset = find_task(settings.task), find_network(settings.architecture)
+def make_model(settings: ExperimentSettings) -> ProbabilisticModel:
+    """Makes the model of an experiment; it is built, and not compiled."""
+    task, preset = settings.experiment_task, settings.preset
     model_type = MODELS[preset.model]
     arguments = {**preset.for_task(task), "seed": settings.seed}
     if preset.autoregressive:
         arguments["target_permutations"] = settings.target_permutations
     model: ProbabilisticModel = model_type(**arguments)
-    x, y = (None, None, task.x_dims), (None, None, task.y_dims)
-    model.build({"x_context": x, "y_context": y, "x_target": x})
+    x_shape, y_shape = (None, None, task.x_dims), (None, None, task.y_dims)
+    model.build({"x_context": x_shape, "y_context": y_shape, "x_target": x_shape})
     return model
-
-
-def make_optimizer(settings: ExperimentSettings) -> keras.optimizers.Optimizer:
-    """Makes Adam, clipped, with the schedule of an experiment."""
-    rate: Any = settings.learning_rate
-    if settings.schedule == "cosine":
-        rate = keras.optimizers.schedules.CosineDecay(rate, settings.iterations)
-    return keras.optimizers.Adam(rate, global_clipnorm=GLOBAL_CLIPNORM)
-
-
-def processor() -> str:
-    """Gives the processor's model, where the system says it, the number of cores, and GPUs."""
-    model = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next(line.split(":", 1)[1].strip() for line in lines if line[:10] == "model name")
-    except (OSError, StopIteration):
-        pass  # not Linux, or a processor that has no name
-    devices = tf.config.list_physical_devices("GPU")
-    gpus = [
-        tf.config.experimental.get_device_details(device).get("device_name", "GPU")
-        for device in devices
-    ]
-    return ", ".join([f"{model}, {os.cpu_count()} cores", *gpus])
 
 
 @dataclasses.dataclass
 class ExperimentRun:
-    """What one experiment gave.
+    """The results of one experiment.
 
     Attributes:
         record: everything that is written to the JSON file.
         model: the trained model, with the weights that were best on the validation sequences.
         data: the sequences.
-        scores: for each test set what `score_tasks` gives, and `ceiling` and `exact` where the law
-            is known.
+        scores: for each test set the arrays returned by `score_tasks`, and `ceiling` and `exact`
+            where the distribution of the sequences is known.
         consistency: of the first test set, where it was asked for.
     """
 
@@ -130,29 +103,31 @@ def run_experiment(
 ) -> ExperimentRun:
     """Trains, keeps the best validation weights, scores, and writes one JSON file.
 
-    Files are `<output>/<task>/<label>.json`, and in a folder of the label's name the checkpoint
-    `training.npz`, the model `model.keras` and the scores of every sequence, `scores.npz`.
+    The record is `<output>/<task>/<label>.json`. A folder beside it, with the name of the label,
+    holds the checkpoint `training.npz`, the model `model.keras`, and the scores of every sequence,
+    `scores.npz`.
 
     Args:
         settings: what to do.
         output: a folder.
-        data: what `load_task` gives. None: it is loaded.
-        resume: go on from the checkpoint, if there is one. A run that is complete is scored again.
+        data: the sequences, as `load_task` returns them. None: they are loaded.
+        resume: continue from the checkpoint, if there is one. A run that is complete is scored
+            again.
         overwrite: start anew, whatever is there.
         num_orders: random orders of the targets for `consistency`, at least 2; 0: none.
-        show_progress: with bars, on standard error.
+        show_progress: show bars on standard error.
         callbacks: more of Keras' callbacks.
 
     Raises:
         FileExistsError: a run is there, and neither `resume` nor `overwrite` says what to do.
-        ImportError, OSError, ValueError: data that are not there, or another checkpoint.
-        KeyboardInterrupt: the user stopped; the checkpoint is that of the last look at the
+        ImportError, OSError, ValueError: images that cannot be found, or a checkpoint of another
+            training.
+        KeyboardInterrupt: the user stopped; the checkpoint is that of the last evaluation on the
             validation sequences.
     """
     if num_orders:
         check_integer("num_orders", num_orders, 2)
     path, checkpoint = settings.record_path(output), settings.checkpoint_path(output)
-    folder = checkpoint.parent
     there = next((file for file in (path, checkpoint) if file.exists()), None)
     if overwrite:
         # Else a run that is stopped now would leave the old record as if it were the new one.
@@ -160,15 +135,14 @@ def run_experiment(
         checkpoint.unlink(missing_ok=True)
     elif there is not None and not resume:
         raise FileExistsError(
-            f"{there} is there: `resume` goes on with it, `overwrite` starts anew. "
-            "Received: neither"
+            f"{there} is there: `resume` continues it, `overwrite` starts anew. Received: neither"
         )
     if data is None:
         data = load_task(
-            find_task(settings.task), settings.validation_sequences, settings.test_sequences
+            settings.experiment_task, settings.validation_sequences, settings.test_sequences
         )
-    model = make_network(settings)
-    model.compile(make_optimizer(settings))
+    model = make_model(settings)
+    model.compile(settings.plan.make_optimizer())
     progress = TrainingProgress()
     training = data.training
     with _bar(settings, "", show_progress) as bar:
@@ -176,8 +150,7 @@ def run_experiment(
             model,
             lambda first: training(first, settings.seed, settings.batch_size),
             data.validation.dataset(SCORE_BATCH),
-            num_epochs=settings.iterations // settings.epoch_steps,
-            epoch_steps=settings.epoch_steps,
+            settings.plan,
             checkpoint=checkpoint,
             resume=resume,
             fingerprint=fingerprint(settings, model, data),
@@ -197,16 +170,17 @@ def run_experiment(
     if consistency is not None:
         record["command"] += " --consistency"
         record["consistency"] = consistency.summary()
+    folder = settings.run_folder(output)
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder / MODEL_FILE)
     arrays: dict[str, Any] = {
-        f"{name}_{key}": v for name, found in scores.items() for key, v in found.items()
+        f"{name}_{key}": v for name, part in scores.items() for key, v in part.items()
     }
     if consistency is not None:
         arrays["consistency"] = consistency.log_likelihoods
     with replaced_whole(folder / SCORES_FILE) as file:
         np.savez(file, **arrays)
-    write_record(path, record)
+    record = write_record(path, record)
     return ExperimentRun(record, model, data, scores, consistency)
 
 
@@ -215,7 +189,7 @@ def _bar(settings: ExperimentSettings, what: str, show: bool) -> Iterator[WorkPr
     if not show:
         yield None
         return
-    title = f"{settings.task}, {settings.architecture}, seed {settings.seed}{what}"
+    title = f"{settings.task}, {settings.model_name}, seed {settings.seed}{what}"
     with WorkProgress(title) as bar:
         yield bar
 
@@ -223,7 +197,7 @@ def _bar(settings: ExperimentSettings, what: str, show: bool) -> Iterator[WorkPr
 def _score(
     settings: ExperimentSettings, model: ProbabilisticModel, data: TaskData, show_progress: bool
 ) -> dict[str, dict[str, np.ndarray]]:
-    task = find_task(settings.task)
+    task = settings.experiment_task
     scores = {}
     for name, tasks in data.test.items():
         with _bar(settings, f": scoring {name}", show_progress) as bar:
@@ -235,7 +209,7 @@ def _score(
 
 
 def fingerprint(settings: ExperimentSettings, model: ProbabilisticModel, data: TaskData) -> str:
-    """Digests what training depends on: settings, network and data.
+    """Digests everything that training depends on: settings, model and data.
 
     How many test sequences are scored is not part of it, nor, with a constant learning rate, the
     number of iterations: more of them continue the same training.
@@ -243,16 +217,15 @@ def fingerprint(settings: ExperimentSettings, model: ProbabilisticModel, data: T
     values = dataclasses.asdict(settings)
     for name in ("test_sequences", "validate_every"):
         values.pop(name)
-    values["epoch_steps"] = settings.epoch_steps
-    if settings.schedule == "constant":
+    values["epoch_steps"] = settings.plan.epoch_steps
+    if not settings.plan.length_matters:
         values.pop("iterations")
-    parts = [values, _network(model), data.about, data.validation.about]
+    parts = [values, _class_and_arguments(model), data.about, data.validation.about]
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _network(model: ProbabilisticModel) -> dict[str, Any]:
-    """Gives the class of a model and its arguments."""
+def _class_and_arguments(model: ProbabilisticModel) -> dict[str, Any]:
     config = {k: v for k, v in model.get_config().items() if k not in ("name", "dtype")}
     return {"class": type(model).__name__, "dtype": model.dtype_policy.name, **config}
 
@@ -264,34 +237,16 @@ def _record(
     progress: TrainingProgress,
     scores: Mapping[str, Mapping[str, np.ndarray]],
 ) -> dict[str, Any]:
-    task, network = find_task(settings.task), find_network(settings.architecture)
-    way = "teacher_forced" if network.autoregressive else "joint"
-    history = progress.history
-    tables: dict[str, Any] = {}
-    for name, found in scores.items():
-        table: dict[str, Any] = {
-            "sequences": len(found["log_likelihood"]),
-            f"{way}_log_likelihood": mean_and_error(found["log_likelihood"]),
-        }
-        if network.autoregressive:
-            table["teacher_forced_mse"] = mean_and_error(found["squared_error"])
-        else:
-            # The mean of `call` is that of the mean latent.
-            table["mean_latent_mse"] = mean_and_error(found["squared_error"])
-            table["marginal_log_likelihood"] = mean_and_error(found["marginal_log_likelihood"])
-            errors = np.square(found["monte_carlo_error"])
-            table["monte_carlo_error"] = finite_or_none(np.sqrt(np.sum(errors)) / len(errors))
-        if "ceiling" in found:
-            below = found["ceiling"] - found["log_likelihood"]
-            table["exact_log_likelihood"] = mean_and_error(found["exact"])
-            table["ceiling"] = {**mean_and_error(found["ceiling"]), "min_scale": model.min_scale}
-            table["below_ceiling"] = mean_and_error(below)
-        paper = task.paper.get(name, {}).get(settings.architecture)
+    way = "teacher_forced" if settings.preset.autoregressive else "joint"
+    tables = {}
+    for name, arrays in scores.items():
+        tables[name] = _table(arrays, way, model.min_scale)
+        paper = settings.experiment_task.paper.get(name, {}).get(settings.architecture)
         if paper is not None:
-            table["paper_log_likelihood"] = {"mean": paper[0], "standard_deviation": paper[1]}
-        tables[name] = table
+            mean, deviation = paper
+            tables[name]["paper_log_likelihood"] = {"mean": mean, "standard_deviation": deviation}
+    history = progress.history
     return {
-        "format": RECORD_FORMAT,
         "command": settings.command,
         "settings": dataclasses.asdict(settings),
         "score": way,
@@ -300,9 +255,8 @@ def _record(
         "iterations": int(history[-1]["step"]),
         "best_iteration": int(history[progress.best_epoch - 1]["step"]),
         "seconds": {"training": round(progress.seconds, 1)},
-        "versions": versions(),
-        "processor": processor(),
-        "network": _network(model),
+        "processor": devices(),
+        "network": _class_and_arguments(model),
         "data": data.about,
         "curve": [
             {
@@ -314,3 +268,31 @@ def _record(
         ],
         "scores": tables,
     }
+
+
+def _table(arrays: Mapping[str, np.ndarray], way: str, min_scale: float) -> dict[str, Any]:
+    """Averages the scores of one test set.
+
+    Args:
+        arrays: of `score_tasks`, with `ceiling` and `exact` where there are such scores.
+        way: how the log-likelihood was measured, "teacher_forced" or "joint".
+        min_scale: of the model, on which the ceiling depends.
+    """
+    table: dict[str, Any] = {
+        "sequences": len(arrays["log_likelihood"]),
+        f"{way}_log_likelihood": mean_and_error(arrays["log_likelihood"]),
+    }
+    if way == "teacher_forced":
+        table["teacher_forced_mse"] = mean_and_error(arrays["squared_error"])
+    else:
+        # The mean of `call` is that of the mean latent.
+        table["mean_latent_mse"] = mean_and_error(arrays["squared_error"])
+        table["marginal_log_likelihood"] = mean_and_error(arrays["marginal_log_likelihood"])
+        errors = np.square(arrays["monte_carlo_error"])
+        table["monte_carlo_error"] = finite_or_none(np.sqrt(np.sum(errors)) / len(errors))
+    if "ceiling" in arrays:
+        below = arrays["ceiling"] - arrays["log_likelihood"]
+        table["exact_log_likelihood"] = mean_and_error(arrays["exact"])
+        table["ceiling"] = {**mean_and_error(arrays["ceiling"]), "min_scale": min_scale}
+        table["below_ceiling"] = mean_and_error(below)
+    return table

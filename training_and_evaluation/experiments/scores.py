@@ -1,4 +1,4 @@
-"""Scores of held-out sequences."""
+"""Scores of held-out sequences, one for each, and their means."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from taylorformer.data_wrangler.tasks.task_set import TaskSet
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 
 SCORE_BATCH = 50
-"""Sequences that are scored at once, unless it is said otherwise."""
+"""Sequences that are scored at once: enough to keep a processor busy, with little memory."""
 
 
 def score_tasks(
@@ -21,11 +21,19 @@ def score_tasks(
 ) -> dict[str, np.ndarray]:
     """Scores held-out sequences.
 
+    Example:
+        >>> from taylorformer import NeuralProcess
+        >>> model = NeuralProcess(width=4, latent_dim=2, log_prob_latents=3, seed=0)
+        >>> x = np.linspace(-1, 1, 8).reshape(2, 4, 1)
+        >>> scores = score_tasks(model, TaskSet(x, np.sin(x), num_context=[1, 2]))
+        >>> scores["log_likelihood"].shape
+        (2,)
+
     Args:
         model: a trained model.
         tasks: n sequences.
         batch_size: how many are scored at once; it changes no score.
-        progress: called with the sequences that are done, and all.
+        progress: called with the number of sequences that are done, and of all.
 
     Returns:
         Arrays `[n]`, float64, in the order of the set. `log_likelihood`: log p(Y_T given X_T, X_C,
@@ -35,12 +43,12 @@ def score_tasks(
         estimate, and `marginal_log_likelihood`, the average over targets of the log density of
         each alone.
     """
-    found: dict[str, np.ndarray] = {}
+    all_scores: dict[str, np.ndarray] = {}
     done = 0
     for rows, inputs, y_target in tasks.batches(batch_size):
         count = tasks.num_target[rows]
         if isinstance(model, LatentModel):
-            # A key for each sequence, so that their Monte-Carlo errors average out.
+            # Each sequence has a key, so that their Monte-Carlo errors average out.
             outputs = model(inputs)
             log_prob, error = model.log_prob(
                 inputs, y_target, sequence_keys=rows, return_error=True
@@ -57,15 +65,15 @@ def score_tasks(
         scores["squared_error"] = np.sum(squares, axis=1, where=inputs["target_mask"]) / count
         scores["log_likelihood"] = np.float64(log_prob) / count
         for name, values in scores.items():
-            found.setdefault(name, np.zeros(len(tasks)))[rows] = values
+            all_scores.setdefault(name, np.zeros(len(tasks)))[rows] = values
         done += len(rows)
         if progress is not None:
             progress(done, len(tasks))
-    return found
+    return all_scores
 
 
 def mean_and_error(values: np.ndarray) -> dict[str, float | None]:
-    """Gives the mean over sequences and its standard error; None where there is no such number."""
+    """Returns the mean over sequences and its standard error; None where it is not a number."""
     values = np.asarray(values, np.float64)
     if not np.all(np.isfinite(values)):
         return {"mean": None, "standard_error": None}
@@ -74,5 +82,5 @@ def mean_and_error(values: np.ndarray) -> dict[str, float | None]:
 
 
 def finite_or_none(value: Any) -> float | None:
-    """Gives a number as JSON can hold it."""
+    """Returns a number as JSON can hold it, None if it is not finite."""
     return float(value) if np.isfinite(value) else None

@@ -1,32 +1,50 @@
-"""What an experiment trains, and for how long."""
+"""The settings of an experiment: which task, which model, and how it is trained and scored."""
 
 import dataclasses
+import functools
 import os
 import shlex
 from pathlib import Path
 from typing import Any
 
-from taylorformer.data_wrangler.checks import check_choice, check_integer, check_number
-from taylorformer.training_and_evaluation.experiments.presets import find_network, find_task
-from taylorformer.training_and_evaluation.forecasting.presets import SCHEDULES
+from taylorformer.data_wrangler.checks import check_integer
+from taylorformer.training_and_evaluation.experiments.presets import (
+    ExperimentTask,
+    NetworkPreset,
+    find_preset,
+    find_task,
+)
+from taylorformer.training_and_evaluation.training.plan import LARGEST_SEED, TrainingPlan
+
+_DEFAULTS: dict[str, Any] = {"schedule": "constant", "validate_every": 500}
 
 
 @dataclasses.dataclass(frozen=True)
 class ExperimentSettings:
-    """What is trained, and for how long; `of` takes what is not said from the preset of the task.
+    """Which model is trained on which task, and how it is trained and scored.
+
+    `of` fills in what the paper does. Names are looked up once for each settings object, whose
+    `experiment_task` and `preset` are handed on to whatever needs them.
+
+    Example:
+        >>> settings = ExperimentSettings.of("gp-rbf", "tnp", seed=1, iterations=1000)
+        >>> settings.batch_size, settings.plan.num_epochs, settings.preset.model
+        (32, 2, 'TransformerNeuralProcess')
+        >>> settings.record_path("runs").as_posix()
+        'runs/gp-rbf/tnp-seed-1.json'
 
     Attributes:
-        task: the name of a task, see `experiment_presets.TASKS`.
-        architecture: the name of a network, see `experiment_presets.NETWORKS`.
-        seed: of the network, of training data and of everything drawn in training.
+        task: the name of a task, see `experiments.presets.TASKS`.
+        architecture: the name of a preset of a model, see `experiments.presets.MODEL_PRESETS`.
+        seed: of the model, of training data and of everything drawn in training.
         iterations: training steps.
         batch_size: B in training.
         learning_rate: of Adam, at the start.
         schedule: "constant", or "cosine": the learning rate falls to 0 over all iterations.
         target_permutations: random orders of the targets for each sequence in training; 0 for
-            networks that do not read earlier targets.
-        validate_every: training steps between two looks at the validation sequences; must divide
-            `iterations`, or be larger.
+            models that do not read earlier targets.
+        validate_every: training steps from one evaluation on the validation sequences to the next;
+            must divide `iterations`, or be larger.
         validation_sequences: how many.
         test_sequences: how many, in each test set.
 
@@ -47,13 +65,7 @@ class ExperimentSettings:
     test_sequences: int
 
     def __post_init__(self) -> None:
-        find_task(self.task)
-        network = find_network(self.architecture)
-        check_choice("schedule", self.schedule, SCHEDULES)
-        checked: dict[str, Any] = {
-            "learning_rate": check_number("learning_rate", self.learning_rate, above=0),
-            "seed": check_integer("seed", self.seed, 0, 2**31 - 1),
-        }
+        checked: dict[str, Any] = {"seed": check_integer("seed", self.seed, 0, LARGEST_SEED)}
         for name, minimum in (
             ("target_permutations", 0),
             ("iterations", 1),
@@ -63,14 +75,16 @@ class ExperimentSettings:
             ("test_sequences", 1),
         ):
             checked[name] = check_integer(name, getattr(self, name), minimum)
+        checked["learning_rate"] = self.plan.learning_rate
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if self.target_permutations and not network.autoregressive:
+        _ = self.experiment_task, self.preset  # which raise where a name is unknown
+        if self.target_permutations and not self.preset.autoregressive:
             raise ValueError(
                 f"`target_permutations` must be 0 for {self.architecture}, which does not read "
                 f"earlier targets. Received: target_permutations={self.target_permutations}"
             )
-        if self.iterations % self.epoch_steps:
+        if self.iterations % self.plan.epoch_steps:
             raise ValueError(
                 "`iterations` must be a multiple of `validate_every`, or smaller. "
                 f"Received: iterations={self.iterations}, validate_every={self.validate_every}"
@@ -84,17 +98,39 @@ class ExperimentSettings:
 
         Args:
             task: its name.
-            architecture: the name of a network.
-            seed: of the network and of training.
-            given: values of the other attributes; those left out, or None, are those of the preset.
+            architecture: the name of a preset of a model.
+            seed: of the model and of training.
+            given: values of the other attributes; those left out, or None, are the paper's.
         """
-        values: dict[str, Any] = {"schedule": "constant", "validate_every": 500}
+        experiment_task, preset = find_task(task), find_preset(architecture)
+        values = dict(_DEFAULTS)
         names = [field.name for field in dataclasses.fields(cls)[3:]]
-        values |= {name: getattr(find_task(task), name) for name in names if name not in values}
-        if not find_network(architecture).autoregressive:
+        values |= {name: getattr(experiment_task, name) for name in names if name not in values}
+        if not preset.autoregressive:
             values["target_permutations"] = 0
         values |= {name: value for name, value in given.items() if value is not None}
         return cls(task, architecture, seed, **values)
+
+    @functools.cached_property
+    def experiment_task(self) -> ExperimentTask:
+        """The task that `task` names."""
+        return find_task(self.task)
+
+    @functools.cached_property
+    def preset(self) -> NetworkPreset:
+        """The preset of the model that `architecture` names."""
+        return find_preset(self.architecture)
+
+    @property
+    def plan(self) -> TrainingPlan:
+        """How long the model is trained, and with what optimizer."""
+        return TrainingPlan(
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            schedule=self.schedule,
+            max_steps=self.iterations,
+            steps_per_epoch=self.validate_every,
+        )
 
     @property
     def command(self) -> str:
@@ -105,23 +141,34 @@ class ExperimentSettings:
         return shlex.join(words)
 
     @property
-    def label(self) -> str:
-        """What the files of the run are called."""
-        usual = find_task(self.task).target_permutations
-        label = self.architecture
-        if find_network(label).autoregressive and self.target_permutations != usual:
-            label += f"-permutations-{self.target_permutations}"
-        return f"{label}-seed-{self.seed}"
-
-    def record_path(self, output: str | os.PathLike[str]) -> Path:
-        """Where the record of the run is, in a folder."""
-        return Path(output) / self.task / f"{self.label}.json"
-
-    def checkpoint_path(self, output: str | os.PathLike[str]) -> Path:
-        """Where the checkpoint of the run is, in a folder beside the record."""
-        return self.record_path(output).with_suffix("") / "training.npz"
+    def _has_other_permutations(self) -> bool:
+        """Whether training shuffles targets more or less often than is usual for the task."""
+        usual = self.experiment_task.target_permutations
+        return self.preset.autoregressive and self.target_permutations != usual
 
     @property
-    def epoch_steps(self) -> int:
-        """Training steps between two looks: never more than there are."""
-        return min(self.validate_every, self.iterations)
+    def model_name(self) -> str:
+        """Names the model for people, and its training if that is not the usual one."""
+        if self._has_other_permutations:
+            return f"{self.architecture}, {self.target_permutations} permutations"
+        return self.architecture
+
+    @property
+    def label(self) -> str:
+        """The name of the files of the run, without their endings."""
+        name = self.architecture
+        if self._has_other_permutations:
+            name += f"-permutations-{self.target_permutations}"
+        return f"{name}-seed-{self.seed}"
+
+    def record_path(self, output: str | os.PathLike[str]) -> Path:
+        """Returns the path of the record of the run, in a folder of all runs."""
+        return Path(output) / self.task / f"{self.label}.json"
+
+    def run_folder(self, output: str | os.PathLike[str]) -> Path:
+        """Returns the folder of the other files of the run, which lies beside the record."""
+        return self.record_path(output).with_suffix("")
+
+    def checkpoint_path(self, output: str | os.PathLike[str]) -> Path:
+        """Returns the path of the checkpoint of the run."""
+        return self.run_folder(output) / "training.npz"

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from taylorformer.training_and_evaluation.experiments.presets import TASKS
-from taylorformer.training_and_evaluation.experiments.record import log_likelihood, network_name
+from taylorformer.training_and_evaluation.experiments.record import log_likelihood, settings_of
 
 _COLUMNS = {
     "test set": "l",
-    "network": "l",
+    "model": "l",
     "score": "l",
     "log-likelihood": "r",
     "marginal": "r",
@@ -32,17 +31,16 @@ LEGEND = (
     "the standard error over test sequences. `teacher-forced` and `joint` are the exact and the "
     "importance-weighted joint log-likelihood; `marginal` is the average log density of each "
     "target alone, which is what the code behind the paper's figures of NP and ANP scores. `exact` "
-    "is the true law, and `ceiling` the most that scales of at least the floor in brackets allow; "
-    "`below it` is the paired difference. `paper` is the paper's figure, after `paper's` "
-    "iterations."
+    "is the score of the true distribution, and `ceiling` the best score of a model whose scales "
+    "are at least the number in brackets; `below it` is the paired difference to the ceiling. "
+    "`paper` is the paper's figure, after `paper's` iterations."
 )
 
 
 def table_rows(records: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Makes one row of each test set, network and way to train, over the runs of all seeds.
+    """Makes one row of each test set, model and way to train, over the runs of all seeds.
 
-    Runs that differ in more than their seed are never put together. What the columns are is said
-    in `LEGEND`.
+    Runs that differ in more than their seed are never put together. `LEGEND` explains the columns.
     """
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
@@ -53,17 +51,17 @@ def table_rows(records: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 def _row(runs: Sequence[Mapping[str, Any]], test_set: str) -> dict[str, str]:
     first = runs[0]
-    settings, scores = first["settings"], first["scores"][test_set]
-    task = TASKS[settings["task"]]
+    settings, scores = settings_of(first), first["scores"][test_set]
+    task = settings.experiment_task
     row = {
         "test set": task.name if test_set == "test" else f"{task.name} {test_set}",
-        "network": network_name(first),
+        "model": settings.model_name,
         "score": first["score"].replace("_", "-"),
         "log-likelihood": mean_and_spread([log_likelihood(run, test_set) for run in runs]),
         "runs": str(len(runs)),
         "sequences": f"{scores['sequences']:,}",
         "iterations": f"{first['iterations']:,}",
-        "learning rate": f"{settings['learning_rate']:g}, {settings['schedule']}",
+        "learning rate": f"{settings.learning_rate:g}, {settings.schedule}",
         "parameters": f"{first['parameters']:,}",
         "training": f"{np.mean([run['seconds']['training'] for run in runs]) / 60:.0f} min",
     }
@@ -115,16 +113,17 @@ def markdown_table(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def consistency_rows(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Says in one line what each run with a measured consistency gave."""
+    """Writes one line for each run whose consistency was measured."""
     lines = []
     for record in records:
         if "consistency" not in record:
             continue
-        found, settings = record["consistency"], record["settings"]
-        low, high = found["interval_95"]
+        consistency, settings = record["consistency"], settings_of(record)
+        low, high = consistency["interval_95"]
         lines.append(
-            f"- {settings['task']}, {network_name(record)}, seed {settings['seed']}: standard "
-            f"deviation over {found['orders']} orders of the targets {found['mean']:.3f}, 95 % of "
-            f"{found['sequences']} sequences in [{low:.3f}, {high:.3f}]"
+            f"- {settings.task}, {settings.model_name}, seed {settings.seed}: standard "
+            f"deviation over {consistency['orders']} orders of the targets "
+            f"{consistency['mean']:.3f}, 95 % of {consistency['sequences']} sequences in "
+            f"[{low:.3f}, {high:.3f}]"
         )
     return lines

@@ -52,7 +52,7 @@ _FREE_RUNNING = (
 )
 _OF_WINDOWS = ("teacher_forced_nll", "free_running_energy_score")
 
-# The scale of a naive line is measured on so many windows at once.
+# The scale of a naive line is measured on so many windows at once, to bound the memory.
 _FIT_BATCH = 1024
 
 _Forecast = Callable[..., np.ndarray]
@@ -62,22 +62,35 @@ _Forecast = Callable[..., np.ndarray]
 class Backtest:
     """The scores of a model and of the naive lines beside it.
 
-    The name of a score says how it was made, `teacher_forced_` or `free_running_`; see `metrics`.
-    Averages run over windows with at least one scored target, each counting the same. A score that
-    a line does not have is NaN: naive lines have no intervals.
+    `Forecaster.backtest` makes it. The name of a score begins with `teacher_forced_` or
+    `free_running_`, see `metrics`. Averages run over windows with at least one scored target, each
+    counting the same. A score that a line does not have is NaN: naive lines have no intervals.
+
+    Example:
+        >>> table = pd.DataFrame({"level": [0.1, 0.5, 0.9], "share": [0.2, 0.5, 0.8]})
+        >>> by_step = pd.DataFrame(
+        ...     {"line": "taylorformer", "step": [1, 2], "free_running_crps": [0.1, 0.2]}
+        ... )
+        >>> scores = pd.DataFrame({"line": ["taylorformer"], "free_running_crps": [0.15]})
+        >>> result = Backtest(
+        ...     scores, by_step, scores, reliability=table, units="user", num_windows=1,
+        ...     num_scored_points=2, num_samples=10, seed=0,
+        ... )
+        >>> result.plot_by_step().axes[0].get_ylabel()
+        'free-running CRPS (units of the series)'
 
     Attributes:
         scores: one row a line, the model first: `line`, then a column a score.
         by_step: one row for each `line` and `step`, 1 to N_T. Scores that belong to a window as a
-            whole (the joint density and the energy score) have no steps.
+            whole (the joint density and the energy score) are not in it.
         by_window: one row for each `line` and window: `line`, `series` (its name), `first_target`
             (its stamp), `num_scored` (targets with a true value), then a column a score.
-        reliability: the model's: `level` and `share`, the share of truths at or below the sample
+        reliability: of the model: `level` and `share`, the share of truths at or below the sample
             quantile of that level. No rows without samples.
         units: "user", those of the series, or "scaled", those that the model reads.
         num_windows: how many windows were scored.
         num_scored_points: how many of their targets have a true value.
-        num_samples: S, samples a window; 0: only teacher-forced scores.
+        num_samples: S, samples of each window; 0: only teacher-forced scores.
         seed: of the samples.
     """
 
@@ -181,19 +194,20 @@ def backtest(
 ) -> Backtest:
     """Scores a model on windows, teacher-forced and free-running, with naive lines beside it.
 
-    Targets without a true value are drawn and not scored; a window of none but those counts
-    nowhere. The samples of a window are a function of `seed`, the name of its series and the time
-    of its first target, so no score depends on `batch_size`. Samples are kept for one batch only.
+    Targets without a true value are drawn and not scored; a window without any true value is left
+    out. The samples of a window are a function of `seed`, the name of its series and the time of
+    its last context row, so no score depends on `batch_size`. Samples are kept for one batch only.
 
     The naive lines are `last_value`, `last_difference` and, where there is a season, `seasonal`.
-    Their one-step forecasts get the teacher-forced scores, the `nll` as means of normal laws with
-    one scale a column, the root mean square error on the targets of `fit_starts` in scaled units;
-    their forecasts from the origin get the free-running scores of point forecasts: the CRPS is the
-    absolute error and the energy score the Euclidean error. At a target before which its series
-    has no value a naive line has no forecast; its averages run over the others.
+    The teacher-forced scores are those of their one-step forecasts. For the `nll` these are the
+    means of normal distributions with one scale for each column, the root mean square error on the
+    targets of `fit_starts` in scaled units. The free-running scores are those of their forecasts
+    from the origin, which are point forecasts: the CRPS is the absolute error and the energy score
+    the Euclidean error. Where a series has no value before a target a naive line has no forecast;
+    its averages run over the other targets.
 
     Args:
-        model: any `ProbabilisticModel` that reads what `windows` makes.
+        model: any `ProbabilisticModel` of the D_x and D_y of `windows`.
         windows: the windows of one or several series.
         starts: `[B]`, first rows of the windows to score.
         fit_starts: first rows of training or validation windows, on which the scales of the naive
@@ -201,12 +215,11 @@ def backtest(
         num_samples: S, joint samples a window. 0 leaves the free-running part out.
         seed: of the samples, a 64-bit integer.
         batch_size: windows at once. Memory grows with it.
-        season: length of the season of `naive.seasonal`, for dates a Timedelta or what makes one,
-            such as `"365.25 days"`, for other times a number. None: no such line.
-        units: "user": of the series, densities too; or "scaled": what the model reads, such as the
-            standardised numbers of papers.
+        season: adds the line `naive.seasonal`, with a season of this length. None: no such line.
+        units: "user": of the series, densities too; or "scaled": those that the model reads, such
+            as the standardised numbers of papers.
         name: of the model's line.
-        progress: called as `progress(done, total)` with numbers of windows after each batch.
+        progress: called after each batch with the number of windows that are done, and of all.
 
     Returns:
         The scores.
@@ -282,7 +295,7 @@ def backtest(
 
 
 class _Ruler:
-    """Turns user units and scaled units into those in which scores are made."""
+    """Turns user units and scaled units into the units of the scores."""
 
     def __init__(self, windows: Windows, units: str) -> None:
         self.windows = windows
@@ -303,7 +316,7 @@ class _Ruler:
 
 
 class _Tally:
-    """Gathers the scores of one line: by window as they are, by step as sums and counts."""
+    """Collects the scores of one line: each window's, and for each step their sum and count."""
 
     def __init__(self) -> None:
         self._windows: dict[str, list[np.ndarray]] = {}
@@ -345,10 +358,10 @@ def _fit_starts(windows: Windows, fit_starts: Any, starts: np.ndarray) -> np.nda
     fit_starts = _scored_starts(windows, fit_starts, "fit_starts")
     horizon = windows.spec.horizon
     # Targets of two windows overlap where their first rows are less than a horizon apart.
-    places = np.unique(starts)
-    after = np.searchsorted(places, fit_starts - horizon, side="right")
-    near = places[np.minimum(after, len(places) - 1)]
-    overlap = np.abs(near - fit_starts) < horizon
+    ordered = np.unique(starts)
+    first_after = np.searchsorted(ordered, fit_starts - horizon, side="right")
+    candidates = ordered[np.minimum(first_after, len(ordered) - 1)]
+    overlap = np.abs(candidates - fit_starts) < horizon
     if overlap.any():
         raise ValueError(
             "`fit_starts` must be windows that share no target with `starts`. Received: "
@@ -366,9 +379,9 @@ def _one_step_scale(forecast: _Forecast, windows: Windows, starts: np.ndarray) -
         chosen = starts[first : first + _FIT_BATCH]
         error = windows.truth(chosen) - forecast(windows, chosen, teacher_forced=True)
         error /= windows.spread(chosen)[:, np.newaxis]
-        known = windows.scored(chosen) & np.isfinite(error).all(axis=-1)
-        total += np.square(error[known]).sum(axis=0)
-        count += int(known.sum())
+        has_error = windows.scored(chosen) & np.isfinite(error).all(axis=-1)
+        total += np.square(error[has_error]).sum(axis=0)
+        count += int(has_error.sum())
     return np.sqrt(total / count) if count else np.full(total.shape, np.nan)
 
 
@@ -432,7 +445,7 @@ def _joined(
     values: Callable[[_Tally, str], np.ndarray],
     index: pd.DataFrame,
 ) -> pd.DataFrame:
-    """Makes one table of all lines: the line, what its rows are, and the scores."""
+    """Makes one table of all lines: the line, the columns of `index`, and the scores."""
     table = pd.concat([index] * len(tallies), ignore_index=True)
     table.insert(0, "line", [line for line in tallies for _ in range(len(index))])
     for name in columns:
@@ -446,7 +459,7 @@ def _about_windows(windows: Windows, starts: np.ndarray) -> pd.DataFrame:
     number = panel.series_of(rows)
     return pd.DataFrame(
         {
-            "series": [panel.names[place] for place in number],
+            "series": [panel.names[index] for index in number],
             "first_target": _stamps(panel, rows, number),
             "num_scored": windows.scored(starts).sum(axis=1),
         }
@@ -456,11 +469,11 @@ def _about_windows(windows: Windows, starts: np.ndarray) -> pd.DataFrame:
 def _stamps(panel: Panel, rows: np.ndarray, number: np.ndarray) -> pd.Series:
     """Returns the stamps of rows, which may be of several series."""
     parts = []
-    for place in np.unique(number):
-        mine = np.flatnonzero(number == place)
+    for index in np.unique(number):
+        mine = np.flatnonzero(number == index)
         parts.append(pd.Series(panel.stamps(rows[mine]), index=mine))
     if len({part.dtype for part in parts}) > 1:
-        # Such as two time zones: each stamp stays as it came.
+        # Such as two time zones: each stamp keeps its type.
         parts = [part.astype("object") for part in parts]
     return pd.concat(parts).sort_index()
 

@@ -2,8 +2,6 @@
 
 import dataclasses
 import json
-import os
-import platform
 import sys
 import time
 from collections.abc import Hashable, Mapping
@@ -16,22 +14,24 @@ from rich.console import Console
 from rich.table import Table
 
 from taylorformer.data_wrangler.checks import check_integer
-from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.provenance import machine, versions
 from taylorformer.data_wrangler.tables.files import load_mauna_loa_co2
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.training_and_evaluation.forecasting.backtest import Backtest
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
 from taylorformer.training_and_evaluation.forecasting.presets import PRESETS, ForecastPreset
+from taylorformer.training_and_evaluation.metrics import INTERVALS
 from taylorformer.training_and_evaluation.training.progress import TrainingBar, WorkProgress
 
 UNIT = "ppm"
 _TITLES = {
     "taylorformer": "Taylorformer",
     "last_value": "repeat the last value",
-    "last_difference": "go on with the last slope",
+    "last_difference": "continue with the last slope",
     "seasonal": "same week last year",
 }
+# Short epochs show progress early, and no early stop keeps the length of the demonstration certain.
 _PRESET = dataclasses.replace(
     PRESETS["compact"],
     name="demo",
@@ -45,10 +45,15 @@ _PRESET = dataclasses.replace(
 class DemoSettings:
     """What the demonstration trains and how; lengths are in rows, which are weeks.
 
+    Example:
+        >>> settings = DemoSettings(context_length=52)
+        >>> settings.horizon, settings.preset.name
+        (52, 'demo')
+
     Attributes:
         context_length: N_C.
         horizon: N_T.
-        preset: the network and how it is trained.
+        preset: the arguments of the model and how it is trained.
         num_test_windows: at most this many, the last ones; their targets do not overlap.
         season: length of the season of the naive forecast.
     """
@@ -69,8 +74,8 @@ def run_demo(
 ) -> None:
     """Trains a small Taylorformer on the Mauna Loa record and forecasts held-out years with it.
 
-    The weights kept are those with the best score on validation windows; test windows are looked
-    at once, at the end. Into `output` go
+    The weights kept are those with the best score on validation windows; test windows are read
+    once, at the end. These files are written into `output`:
 
     - `forecast.png`, `forecast.csv`: the last test window;
     - `backtest/`: all scores, teacher-forced and free-running, with the naive lines beside them,
@@ -83,7 +88,7 @@ def run_demo(
         seed: of the first weights, the order of training windows, dropout and samples.
         steps: training steps. A number that does not divide into epochs is rounded up.
         num_samples: S, samples a forecast.
-        settings: everything else; by default that of `DemoSettings`.
+        settings: everything else. None: `DemoSettings()`.
 
     Raises:
         TypeError, ValueError: an argument outside its range.
@@ -138,7 +143,7 @@ def run_demo(
         "settings": dataclasses.asdict(settings),
         "training": forecaster.report_,
         "seconds": {"training": round(trained - started, 2), "total": round(total, 2)},
-        "machine": {"cpus": os.cpu_count(), "system": platform.platform()},
+        "machine": machine(),
         "versions": versions(),
     }
     text = json.dumps(report, indent=2, allow_nan=False, default=str)
@@ -180,7 +185,7 @@ def _show(
     )
     table = Table(title=title, title_justify="left")
     table.add_column("", no_wrap=True)
-    for heading in ("CRPS", "MAE", "RMSE", "in 50 % band", "in 90 % band"):
+    for heading in ("CRPS", "MAE", "RMSE", *(f"in {percent} % band" for percent in INTERVALS)):
         table.add_column(heading, justify="right")
     rows: Mapping[Any, Any] = scores.scores.set_index("line").to_dict("index")
     for name, shown in _TITLES.items():
@@ -190,7 +195,7 @@ def _show(
             f"{row['free_running_mae']:.2f}",
             f"{row['free_running_mse'] ** 0.5:.2f}",
         ]
-        for percent in (50, 90):
+        for percent in INTERVALS:
             share = row[f"free_running_coverage_{percent}"]
             cells.append("" if np.isnan(share) else f"{100 * share:.0f} %")
         table.add_row(shown, *cells)

@@ -1,4 +1,4 @@
-"""A forecast: joint samples at stamps, and what is read off them."""
+"""A forecast: joint samples at stamps, their quantiles, and both as a table and a picture."""
 
 import dataclasses
 from collections.abc import Hashable, Sequence
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from taylorformer.data_wrangler.checks import check_number
+from taylorformer.data_wrangler.checks import check_number, listed
 from taylorformer.data_wrangler.tables.long_table import id_text
 from taylorformer.training_and_evaluation.metrics import sample_quantiles
 from taylorformer.training_and_evaluation.plots import plot_forecast
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEFAULT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+# Levels are rounded to so many digits: finer than anyone asks for, coarser than float64.
+_LEVEL_DIGITS = 12
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -25,14 +27,23 @@ class Forecast:
     `Forecaster.forecast` makes it. A series with fewer targets than another has NaN after its
     last one. Each sample is a joint one: a path through all targets and columns of its series.
 
+    Example:
+        >>> samples = np.arange(5.0).reshape(5, 1, 1, 1)
+        >>> forecast = Forecast(samples, (pd.Index([7]),), ("",), "hour", ("load",))
+        >>> forecast.interval(0.5)[0].item(), forecast.interval(0.5)[1].item()
+        (1.0, 3.0)
+        >>> forecast.to_frame([0.5])
+           hour  mean    stddev  q50
+        0     7   2.0  1.414214  2.0
+
     Attributes:
         samples: `[S, B, N_T, D_y]` float64.
-        stamps: for each series the stamps of its own targets.
+        stamps: for each series the stamps of its targets.
         names: of the series; in a table of several the ids as text.
         time_column: the name of the column of time.
         target_columns: the names of the D_y columns.
         id_column: the name of the column of ids, None where there is none.
-        ids: of the series, as they stand in the table; without them the names are taken.
+        ids: of the series, with the type that they have in the table; empty: the names.
         context_stamps: for each series the stamps that were read.
         context_values: for each series the values that were read, `[N_C, D_y]`.
     """
@@ -58,7 +69,7 @@ class Forecast:
         return self.samples.std(axis=0)
 
     def quantile(self, q: Any) -> np.ndarray:
-        """Gives quantiles of the samples, with linear interpolation.
+        """Returns quantiles of the samples, with linear interpolation.
 
         Args:
             q: a level from 0 to 1, or Q of them.
@@ -74,11 +85,11 @@ class Forecast:
             raise ValueError(f"`q` must be a level from 0 to 1, or a list of them. Received: {q!r}")
         if not levels.size:
             return np.empty((*self.samples.shape[1:], 0))
-        found = np.moveaxis(sample_quantiles(self.samples, levels.ravel()), 0, -1)
-        return found[..., 0] if levels.ndim == 0 else found
+        quantiles = np.moveaxis(sample_quantiles(self.samples, levels.ravel()), 0, -1)
+        return quantiles[..., 0] if levels.ndim == 0 else quantiles
 
     def interval(self, share: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
-        """Gives the central interval that holds a share of the samples.
+        """Returns the central interval that holds a share of the samples.
 
         Args:
             share: between 0 and 1; 0.9 is the interval between the 0.05 and 0.95 quantiles.
@@ -88,24 +99,24 @@ class Forecast:
         """
         share = check_number("share", share, above=0, below=1)
         # 0.5 - 0.9 / 2 is 0.04999999999999999 in floating point.
-        tail = round(0.5 - share / 2, 12)
+        tail = round(0.5 - share / 2, _LEVEL_DIGITS)
         return self.quantile(tail), self.quantile(1 - tail)
 
     def select(self, name: Any) -> "Forecast":
-        """Gives the forecast of one series, by its name or its id.
+        """Returns the forecast of one series, by its name or its id.
 
         Raises:
             KeyError: no series of this name.
         """
         name = id_text(name)
         if name not in self.names:
-            known = ", ".join(map(repr, self.names[:8]))
-            raise KeyError(f"`name` must be one of {known}. Received: name={name!r}")
-        place = self.names.index(name)
-        one = slice(place, place + 1)
+            names = listed([repr(one) for one in self.names])
+            raise KeyError(f"`name` must be one of {names}. Received: name={name!r}")
+        index = self.names.index(name)
+        one = slice(index, index + 1)
         return dataclasses.replace(
             self,
-            samples=self.samples[:, one, : len(self.stamps[place])],
+            samples=self.samples[:, one, : len(self.stamps[index])],
             stamps=self.stamps[one],
             names=self.names[one],
             ids=self.ids[one],
@@ -120,19 +131,19 @@ class Forecast:
             quantiles: levels from 0 to 1; 0.05 becomes the column `q05`, 0.975 `q97.5`.
 
         Returns:
-            The id column if there is one, the time column, `target` (the name of the target
-            column) if there are several, `mean`, `stddev` and the quantiles.
+            A table with the id column if there is one, the time column, `target` (the name of the
+            target column) if there are several, `mean`, `stddev` and the quantiles.
         """
         levels = list(quantiles)
-        scores = {"mean": self.mean, "stddev": self.stddev}
-        found = self.quantile(levels)
-        for place, level in enumerate(levels):
-            scores[quantile_name(level)] = found[..., place]
+        statistics = {"mean": self.mean, "stddev": self.stddev}
+        quantile_values = np.moveaxis(self.quantile(levels), -1, 0)
+        for level, values in zip(levels, quantile_values, strict=True):
+            statistics[quantile_name(level)] = values
         parts = []
         for number, stamps in enumerate(self.stamps):
             for column, target in enumerate(self.target_columns):
                 part = pd.DataFrame(
-                    {key: value[number, : len(stamps), column] for key, value in scores.items()}
+                    {key: value[number, : len(stamps), column] for key, value in statistics.items()}
                 )
                 labels: list[tuple[Hashable, Any]] = []
                 if self.id_column is not None:
@@ -140,8 +151,8 @@ class Forecast:
                 labels.append((self.time_column, stamps))
                 if len(self.target_columns) > 1:
                     labels.append(("target", str(target)))
-                for place, (label, values) in enumerate(labels):
-                    part.insert(place, label, values, allow_duplicates=True)
+                for position, (label, values) in enumerate(labels):
+                    part.insert(position, label, values, allow_duplicates=True)
                 parts.append(part)
         return pd.concat(parts, ignore_index=True)
 
@@ -156,11 +167,11 @@ class Forecast:
         """Draws one column of one series: context, median, 50 % and 90 % bands, some samples.
 
         Args:
-            name: which series; the first one if it is not said.
-            target: which target column; the first one if it is not said.
-            truth: `[N_T]`, to be drawn beside it, or None.
+            name: of the series. None: the first one.
+            target: the target column. None: the first one.
+            truth: `[N_T]`, drawn beside the forecast. None: no truth.
             title: of the picture.
-            y_label: the name of the target column if it is not said.
+            y_label: of the vertical axis. None: the name of the target column.
 
         Raises:
             KeyError: no series or column of this name.
@@ -169,8 +180,8 @@ class Forecast:
         if target is None:
             target = self.target_columns[0]
         if target not in self.target_columns:
-            known = ", ".join(map(repr, self.target_columns))
-            raise KeyError(f"`target` must be one of {known}. Received: target={target!r}")
+            columns = ", ".join(map(repr, self.target_columns))
+            raise KeyError(f"`target` must be one of {columns}. Received: target={target!r}")
         column = self.target_columns.index(target)
         return plot_forecast(
             chosen.context_stamps[0] if chosen.context_stamps else chosen.stamps[0][:0],
@@ -189,5 +200,5 @@ _DATES = (pd.DatetimeIndex, pd.PeriodIndex)
 
 def quantile_name(level: float) -> str:
     """Names the column of a quantile: `q05` for 0.05, `q97.5` for 0.975."""
-    percent = round(100 * float(level), 10)
+    percent = round(100 * float(level), _LEVEL_DIGITS - 2)
     return f"q{percent:02.0f}" if percent == round(percent) else f"q{percent:04g}"

@@ -35,12 +35,12 @@ from taylorformer.data_wrangler.tables.split import (
 )
 from taylorformer.data_wrangler.tables.stamps import NANOSECONDS
 from taylorformer.data_wrangler.tables.windows import Windows
-from taylorformer.model.probabilistic_model import GLOBAL_CLIPNORM
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.forecasting.backtest import Backtest, backtest
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
 from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset, find_preset
 from taylorformer.training_and_evaluation.forecasting.saved_forecaster import FILE, SavedForecaster
+from taylorformer.training_and_evaluation.training.plan import LARGEST_SEED
 from taylorformer.training_and_evaluation.training.resumable_fit import (
     TrainingProgress,
     resumable_fit,
@@ -49,9 +49,10 @@ from taylorformer.training_and_evaluation.training.resumable_fit import (
 Table = pd.DataFrame | Series | Panel | Sequence[Series]
 
 _MODEL_FILE = "model.keras"
-# x is float32.
+# x is float32, whose rounding must not look like a longer window.
 _X_TOLERANCE = 1e-4
 _ID_COLUMN = "unique_id"
+# Enough windows to know the scale of a naive line to a few percent.
 _MOST_NAIVE_WINDOWS = 4096
 
 
@@ -67,7 +68,7 @@ class _Borders(NamedTuple):
         return cls(*(series.time[end - 1].item() if end else None for end in ends))
 
     def split(self, series: Series, time_unit: str | None) -> Split:
-        """Splits a series, the same or a longer one, in the same places."""
+        """Splits a series, the same or a longer one, at the same times."""
         rows = []
         for last in self:
             if last is not None and time_unit is not None and series.time_unit is not None:
@@ -95,17 +96,18 @@ class Forecaster(BaseEstimator):
     Args:
         horizon: N_T, rows to forecast.
         context_length: N_C, rows that a forecast reads.
-        preset: the network and how it is trained: a name in `PRESETS`, or a `ForecastPreset`.
+        preset: the arguments of the model and how it is trained: a name in `PRESETS`, or a
+            `ForecastPreset`.
         scaling: "window" or "standard", see `WindowScaler`; None: that of the preset.
         max_steps: training steps; None: those of the preset.
         batch_size: B in training; None: that of the preset.
         learning_rate: None: that of the preset.
         fractions: shares of the training, validation and test part.
         seed: of the first weights, the order of training windows and the dropout.
-        run_eagerly: train without compiling, which is slow and for looking inside.
+        run_eagerly: train without graphs, which is slow, to debug.
 
     Attributes:
-        model_: the trained `Taylorformer`; it reads and gives scaled numbers.
+        model_: the trained `Taylorformer`; it reads and predicts scaled numbers.
         scaler_: the `WindowScaler`.
         columns_: the `Columns` of the table.
         history_: a table of the training, one row an epoch, in scaled units.
@@ -143,13 +145,13 @@ class Forecaster(BaseEstimator):
     # Training.
 
     def plan(self) -> tuple[WindowSpec, ForecastPreset]:
-        """Checks the arguments; gives the window and the preset with the arguments put in.
+        """Checks the arguments; returns the window, and the preset with the arguments put in.
 
         Raises:
             TypeError, ValueError: an argument outside its range.
         """
         spec = WindowSpec(self.context_length, self.horizon)
-        check_integer("seed", self.seed, 0, 2**31 - 1)
+        check_integer("seed", self.seed, 0, LARGEST_SEED)
         Split.chronological(0, self.fractions)
         names = ("scaling", "max_steps", "batch_size", "learning_rate")
         changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
@@ -173,20 +175,22 @@ class Forecaster(BaseEstimator):
         """Trains on a table.
 
         Args:
-            data: a table, one row a stamp (and series); or `Series`, when the columns are known.
+            data: a table, one row for each stamp (and series); or `Series`, which name their
+                columns themselves.
             time_column: see `Columns.resolve`, which guesses what is not given: the long format
                 `unique_id`, `ds`, `y` needs no argument.
             target_columns: one name or several.
             id_column: tells several series apart.
-            covariate_columns: known ahead of time for every row, so that they can be given for
-                what is to be forecast; they become further dimensions of x.
+            covariate_columns: known ahead of time, for the rows to forecast too; they become
+                further dimensions of x.
             date_format: see `Series.from_frame`.
             unsorted: "error", or "sort".
             duplicates: "error", or which of the rows of one stamp to keep: "first", "last", or
                 their "mean".
             checkpoint: a file that is written after each epoch, so that training that was stopped
-                or killed can go on. None: there is none.
-            resume: go on from `checkpoint` if it is there: the same weights as without a stop.
+                or killed can resume. None: there is none.
+            resume: continue from `checkpoint` if it is there: the weights are the same as without
+                a stop.
             callbacks: of Keras, such as a progress bar.
 
         Returns:
@@ -224,9 +228,7 @@ class Forecaster(BaseEstimator):
                 model,
                 lambda first: windows.training_dataset(starts, preset.batch_size, self.seed, first),
                 validation_data,
-                num_epochs=preset.num_epochs,
-                epoch_steps=preset.epoch_steps,
-                patience=preset.patience,
+                preset.plan,
                 checkpoint=checkpoint,
                 resume=resume,
                 fingerprint=_fingerprint([self.seed, self.run_eagerly], preset, windows, splits),
@@ -249,8 +251,8 @@ class Forecaster(BaseEstimator):
                     "num_training_windows": len(starts),
                     "num_validation_windows": 0 if validation is None else len(validation),
                     "num_weights": int(model.count_params()),
-                    "training_steps": progress.epoch * preset.epoch_steps,
-                    "best_step": progress.best_epoch * preset.epoch_steps,
+                    "training_steps": progress.epoch * preset.plan.epoch_steps,
+                    "best_step": progress.best_epoch * preset.plan.epoch_steps,
                 }
         scores = self.history_.get("validation_teacher_forced_nll")
         if scores is not None and not np.isfinite(scores).any():
@@ -262,13 +264,13 @@ class Forecaster(BaseEstimator):
         return self
 
     def _with_training_values(self, panel: Panel) -> Panel:
-        """Leaves out those of several series that have nothing to be scaled by."""
+        """Leaves out those of several series that have no values to measure a scale on."""
         kept: list[Series] = []
         left_out: list[Series] = []
         for one in panel.series:
             end = Split.chronological(one.num_rows, self.fractions).train_end
-            known = end > 0 and bool((one.last_observed_row[end - 1] >= 0).all())
-            (kept if known else left_out).append(one)
+            has_values = end > 0 and bool((one.last_observed_row[end - 1] >= 0).all())
+            (kept if has_values else left_out).append(one)
         if not left_out or not kept:
             return panel
         warnings.warn(
@@ -298,16 +300,12 @@ class Forecaster(BaseEstimator):
         return evenly_spaced(starts, preset.max_validation_windows)
 
     def _new_model(self, preset: ForecastPreset, num_covariates: int) -> Taylorformer:
-        # Time alone says which points are neighbours: a covariate does not bring far stamps near.
+        # Time alone says which points are neighbours: a covariate does not bring stamps together.
         neighbour_dims = 1 if num_covariates else None
-        model = Taylorformer(**preset.network, neighbour_dims=neighbour_dims, seed=self.seed)
-        rate: Any = preset.learning_rate
-        if preset.schedule == "cosine":
-            rate = keras.optimizers.schedules.CosineDecay(
-                rate, preset.num_epochs * preset.epoch_steps
-            )
-        optimizer = keras.optimizers.Adam(rate, global_clipnorm=GLOBAL_CLIPNORM)
-        model.compile(optimizer, run_eagerly=self.run_eagerly)
+        model = Taylorformer(
+            **preset.model_arguments, neighbour_dims=neighbour_dims, seed=self.seed
+        )
+        model.compile(preset.plan.make_optimizer(), run_eagerly=self.run_eagerly)
         return model
 
     # Forecasts and scores.
@@ -330,9 +328,9 @@ class Forecaster(BaseEstimator):
         Args:
             data: the past, a table with the columns of training. The last `context_length` rows of
                 each series are read, or as many as there are.
-            future: where to predict: a table of the time column, the covariates if there are any,
-                and the ids if there are several series. Its target columns are not read. None: the
-                frequency that pandas infers goes on, or else the median step.
+            future: the rows to forecast: a table of the time column, the covariates if there are
+                any, and the ids if there are several series. Its target columns are not read. None:
+                stamps follow at the frequency that pandas infers, or else at the median step.
             horizon: how many rows; another number than in training is allowed. None: all rows of
                 `future`, or those of training.
             num_samples: S.
@@ -361,9 +359,9 @@ class Forecaster(BaseEstimator):
         if future is not None:
             futures = split_future(future, self._columns_of_output(panel), panel.names)
         context_length = self.scaler_.spec.context_length
-        wanted = self.scaler_.spec.horizon if horizon is None and future is None else horizon
+        num_rows = self.scaler_.spec.horizon if horizon is None and future is None else horizon
         extended = [
-            extend_series(one, num_rows=wanted, future=futures[one.name], columns=self.columns_)
+            extend_series(one, num_rows=num_rows, future=futures[one.name], columns=self.columns_)
             for one in panel.series
         ]
         scaler = self._scaler_for(panel)
@@ -376,10 +374,10 @@ class Forecaster(BaseEstimator):
         outside: list[str] = []
         done = 0
         for length in dict.fromkeys(lengths):
-            places = [place for place, own in enumerate(lengths) if own == length]
-            for first in range(0, len(places), batch_size):
-                some = places[first : first + batch_size]
-                windows = Windows([extended[place] for place in some], scaler, WindowSpec(*length))
+            alike = [index for index, other in enumerate(lengths) if other == length]
+            for first in range(0, len(alike), batch_size):
+                some = alike[first : first + batch_size]
+                windows = Windows([extended[index] for index in some], scaler, WindowSpec(*length))
                 starts = windows.panel.offsets[1:] - windows.spec.length
                 inputs = windows.forecast_inputs(starts)
                 outside += self._outside(windows, inputs, starts)
@@ -407,7 +405,7 @@ class Forecaster(BaseEstimator):
         )
 
     def _columns_of_output(self, panel: Panel) -> Columns:
-        """Gives the columns, with one of ids where several series came without."""
+        """Returns the columns, with one of ids where several series have no such column."""
         if panel.num_series == 1 or self.columns_.id_column is not None:
             return self.columns_
         return dataclasses.replace(self.columns_, id_column=_ID_COLUMN)
@@ -424,25 +422,25 @@ class Forecaster(BaseEstimator):
         return self.scaler_.with_series(panel)
 
     def _new_names(self, panel: Panel) -> list[str]:
-        """Names the series that were not there in training; without ids, one is like another."""
+        """Names the series that were not there in training; without ids all count as one."""
         if self.columns_.id_column is None and panel.num_series == len(self.scaler_.names) == 1:
             return []
-        known = set(self.scaler_.names)
-        return [name for name in panel.names if name not in known]
+        trained = set(self.scaler_.names)
+        return [name for name in panel.names if name not in trained]
 
     def _outside(
         self, windows: Windows, inputs: Mapping[str, np.ndarray], starts: np.ndarray
     ) -> list[str]:
-        """Names the series whose x leaves what training has seen, with how far."""
+        """Says of each series whose x leaves the range of training from where to where it goes."""
         x = np.concatenate([inputs["x_context"], inputs["x_target"]], axis=1)[..., 0]
         low, high = self.x_range_
-        found = []
+        ranges = []
         for row, name in zip(x, windows.panel.names, strict=True):
             least, most = float(row.min()), float(row.max())
             if least < low - _X_TOLERANCE or most > high + _X_TOLERANCE:
                 of = f" in series {name!r}" if name else ""
-                found.append(f"{least:.3g} to {most:.3g}{of}")
-        return found
+                ranges.append(f"{least:.3g} to {most:.3g}{of}")
+        return ranges
 
     def _warn_of_range(self, outside: list[str]) -> None:
         if outside:
@@ -450,7 +448,7 @@ class Forecaster(BaseEstimator):
             warnings.warn(
                 "the context and the targets reach over more time than any window of training: x, "
                 f"which is -1 to 1 for a usual window and was {low:.3g} to {high:.3g} in training, "
-                f"is {listed(outside)}. Forecasts there are extrapolations of the network",
+                f"is {listed(outside)}. Forecasts there are extrapolations of the model",
                 stacklevel=3,
             )
 
@@ -514,7 +512,7 @@ class Forecaster(BaseEstimator):
         splits = [self._split(one) for one in panel.series]
         starts = panel_window_starts(panel, splits, spec, part, context_inside)
         borders = np.flatnonzero(np.diff(panel.series_of(starts))) + 1
-        chosen = [spaced_starts(own, step, num_windows) for own in np.split(starts, borders)]
+        chosen = [spaced_starts(part, step, num_windows) for part in np.split(starts, borders)]
         starts = np.concatenate(chosen)
         return backtest(
             self.model_,
@@ -533,7 +531,7 @@ class Forecaster(BaseEstimator):
     def _starts_for_naive(
         windows: Windows, splits: Sequence[Split], scored_part: str
     ) -> np.ndarray | None:
-        """Gives windows to measure the scale of naive lines on: not scored ones, nor the test."""
+        """Returns windows, not to be scored, to measure the scale of naive lines on."""
         for part in ("training", "validation"):
             if part == scored_part:
                 continue
@@ -547,16 +545,15 @@ class Forecaster(BaseEstimator):
         return None
 
     def _split(self, series: Series) -> Split:
-        borders = self.borders_
-        own = borders.get(series.name)
-        if own is None:
-            (own,) = borders.values()
-        return own.split(series, self.scaler_.time_unit)
+        borders = self.borders_.get(series.name)
+        if borders is None:
+            (borders,) = self.borders_.values()
+        return borders.split(series, self.scaler_.time_unit)
 
     def _panel(
         self, data: Table, unsorted: str, duplicates: str
     ) -> tuple[Panel, Mapping[str, Any]]:
-        """Reads a table with the columns of training; gives also the ids as they came."""
+        """Reads a table with the columns of training; returns also the ids as they stand there."""
         panel, columns = _read(data, lambda _: self.columns_, unsorted, duplicates)
         for what in ("target_columns", "covariate_columns"):
             need, there = getattr(self.columns_, what), getattr(columns, what)
@@ -573,8 +570,8 @@ class Forecaster(BaseEstimator):
         new = self._new_names(panel)
         if not new:
             return panel
-        strange = set(new)
-        kept = [one for one in panel.series if one.name not in strange]
+        untrained = set(new)
+        kept = [one for one in panel.series if one.name not in untrained]
         if not kept:
             raise ValueError(
                 "`data` must hold series that were there in training. "
@@ -622,15 +619,15 @@ class Forecaster(BaseEstimator):
         )
         with tempfile.TemporaryDirectory(dir=folder) as unfinished:
             self.model_.save(Path(unfinished) / _MODEL_FILE)
-            (Path(unfinished) / FILE).write_text(saved.to_json(), encoding="utf-8")
-            # The text goes first and comes last: a folder without it holds no forecaster, not half
-            # of one.
+            saved.write(Path(unfinished))
+            # The JSON file is removed first and written last: a folder without it holds no
+            # forecaster, rather than half of one.
             (folder / FILE).unlink(missing_ok=True)
             for name in (_MODEL_FILE, FILE):
                 os.replace(Path(unfinished) / name, folder / name)
 
     def export(self, folder: str | os.PathLike[str]) -> None:
-        """Writes a SavedModel that takes raw numbers and gives forecasts in their units.
+        """Writes a SavedModel that reads the numbers of a table and forecasts in their units.
 
         TensorFlow alone serves it. Endpoints:
 
@@ -639,15 +636,16 @@ class Forecaster(BaseEstimator):
           the table), `y_context` `[B, N_C, D_y]` (float64, NaN = missing), `num_samples` and `seed`
           (int32 scalars), `quantile_levels` `[Q]`; where there are covariates also
           `covariates_context` and `covariates_target` `[B, N, D_c]`, and where there are several
-          series `series` `[B]` (int32, their places in `scaler_.names`). It gives `mean`, `stddev`
-          `[B, N_T, D_y]` and `quantiles` `[B, N_T, D_y, Q]`, float64;
-        - `sample`: the same without levels gives `samples` `[S, B, N_T, D_y]`;
-        - `log_prob`: the first three (and the like) and `y_target` `[B, N_T, D_y]` (NaN = not
-          scored) give `log_prob` `[B]`, the density in the units of the table.
+          series `series` `[B]` (int32, their indices in `scaler_.names`). It returns `mean`,
+          `stddev` `[B, N_T, D_y]` and `quantiles` `[B, N_T, D_y, Q]`, float64;
+        - `sample`: reads the same without `quantile_levels`, returns `samples` `[S, B, N_T, D_y]`;
+        - `log_prob`: reads times, `y_context`, and `y_target` `[B, N_T, D_y]` (NaN = not scored),
+          with covariates and `series` as above; returns `log_prob` `[B]`, the density in the units
+          of the table.
 
         Every sequence is drawn with key 0, so that an answer does not depend on what else is in the
-        request; `forecast` has keys by series and origin, so its samples are others of the same
-        law.
+        request; `forecast` has keys by series and origin, so its samples are other ones, from the
+        same distribution.
 
         Args:
             folder: for the SavedModel.
@@ -662,7 +660,7 @@ class Forecaster(BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Forecaster":
-        """Reads what `save` wrote.
+        """Reads a forecaster that `save` wrote.
 
         Raises:
             FileNotFoundError: there is no forecaster in `folder`.
@@ -675,7 +673,7 @@ class Forecaster(BaseEstimator):
         forecaster.scaler_ = saved.scaler
         forecaster.columns_ = saved.columns
         forecaster.history_ = pd.DataFrame(saved.history)
-        forecaster.borders_ = {name: _Borders(*own) for name, own in saved.borders.items()}
+        forecaster.borders_ = {name: _Borders(*times) for name, times in saved.borders.items()}
         forecaster.x_range_ = saved.x_range
         forecaster.report_ = dict(saved.report)
         return forecaster
@@ -708,7 +706,7 @@ def _read(
 
 
 def _x_range(windows: Windows, starts: np.ndarray) -> tuple[float, float]:
-    """Gives the smallest and the largest x of the windows."""
+    """Returns the smallest and the largest x of the windows."""
     time, scaler = windows.panel.time, windows.scaler
     origin = time[starts + windows.spec.context_length - 1]
     ends = [time[starts] - origin, time[starts + windows.spec.length - 1] - origin]
@@ -720,13 +718,13 @@ def _x_range(windows: Windows, starts: np.ndarray) -> tuple[float, float]:
 def _fingerprint(
     settings: list[Any], preset: ForecastPreset, windows: Windows, splits: Sequence[Split]
 ) -> str:
-    """Tells trainings apart that would not give the same weights step by step."""
+    """Digests all that the weights after each step depend on."""
     config = preset.get_config()
     del config["name"]
-    if preset.schedule == "constant":
+    if not preset.plan.length_matters:
         # More steps are the same training, continued.
         del config["max_steps"]
-    settings = [*settings, config, preset.epoch_steps, windows.scaler.get_config()]
+    settings = [*settings, config, preset.plan.epoch_steps, windows.scaler.get_config()]
     digest = hashlib.sha256(json.dumps(settings).encode())
     for one, split in zip(windows.panel.series, splits, strict=True):
         for array in (one.time, one.values, one.covariate_values):

@@ -1,9 +1,9 @@
 """Forecasts that need no model: the lines that a model has to beat.
 
-Each is made in two ways. Free-running: it reads its series up to the forecast origin, the last row
-of a window's context, and no further. One step at a time (`teacher_forced=True`): for each target
-it reads its series up to the row before. Missing values are skipped, and rows of other series
-never count.
+Each is made in two ways. Free-running forecasts read their series up to the forecast origin, the
+last row of a window's context, and no further. One-step forecasts (`teacher_forced=True`) read for
+each target their series up to the row before it. Missing values are skipped, and rows of other
+series never count.
 """
 
 from typing import Any
@@ -17,6 +17,18 @@ from taylorformer.data_wrangler.tables.windows import Windows
 def last_value(windows: Windows, starts: Any, *, teacher_forced: bool = False) -> np.ndarray:
     """Repeats the last value observed.
 
+    Example:
+        >>> import pandas as pd
+        >>> from taylorformer.data_wrangler import Series, WindowScaler, Windows, WindowSpec
+        >>> table = pd.DataFrame({"time": range(5), "y": [1.0, 2.0, 4.0, 8.0, 9.0]})
+        >>> series = Series.from_frame(table, "time", "y")
+        >>> spec = WindowSpec(context_length=3, horizon=2)
+        >>> windows = Windows(series, WindowScaler.fit(series, spec, 5), spec)
+        >>> last_value(windows, [0]).ravel().tolist()
+        [4.0, 4.0]
+        >>> last_value(windows, [0], teacher_forced=True).ravel().tolist()
+        [4.0, 8.0]
+
     Args:
         windows: the windows of one or several series.
         starts: `[B]`, first rows of windows.
@@ -28,16 +40,16 @@ def last_value(windows: Windows, starts: Any, *, teacher_forced: bool = False) -
         context.
     """
     panel = windows.panel
-    _, known_until = _places(windows, starts, teacher_forced)
-    return _values_at(panel, panel.last_observed_row[known_until])
+    _, last_read = _rows_and_last_read(windows, starts, teacher_forced)
+    return _values_at(panel, panel.last_observed_row[last_read])
 
 
 def last_difference(windows: Windows, starts: Any, *, teacher_forced: bool = False) -> np.ndarray:
-    """Goes on from the last value observed, with the slope of the last two.
+    """Continues from the last value observed, with the slope of the last two.
 
-    The slope is that over time, so uneven stamps and gaps are no matter; on an even grid the
-    forecast of the next row is `v[-1] + (v[-1] - v[-2])`. Where only one value was seen the slope
-    is 0.
+    The slope is one over time, so stamps may be uneven and have gaps; on an even grid the forecast
+    of the next row is `v[-1] + (v[-1] - v[-2])`. Where only one value was seen the slope is 0.
+    With the windows of the example of `last_value` the forecast is 6, 8.
 
     Args:
         windows: the windows of one or several series.
@@ -48,8 +60,8 @@ def last_difference(windows: Windows, starts: Any, *, teacher_forced: bool = Fal
         `[B, N_T, D_y]` in user units. NaN where a column has no value so far.
     """
     panel = windows.panel
-    rows, known_until = _places(windows, starts, teacher_forced)
-    last = panel.last_observed_row[known_until]
+    rows, last_read = _rows_and_last_read(windows, starts, teacher_forced)
+    last = panel.last_observed_row[last_read]
     first = panel.offsets[panel.series_of(rows)][..., np.newaxis]
     column = np.arange(panel.num_columns)
     previous = np.where(last > first, panel.last_observed_row[last - 1, column], -1)
@@ -68,15 +80,16 @@ def seasonal(
 ) -> np.ndarray:
     """Repeats the last season: the value observed nearest to one season earlier.
 
-    For a target at t it looks at t - season, or as many seasons earlier as are needed not to be
-    later than the last row it may read, and takes the value at the nearest observed stamp up to
-    that row, before the context too. Of two that are equally near it takes the earlier.
+    The forecast of a target at t is the value at the observed stamp nearest to t - season; the
+    earlier of two that are equally near. Where t - season is later than the last row that may be
+    read, more seasons are subtracted. Values before the context count too. With the windows of the
+    example of `last_value` and a season of 2 the forecast is 2, 4.
 
     Args:
         windows: the windows of one or several series.
         starts: `[B]`, first rows of windows.
-        season: for dates a Timedelta or what makes one, such as `"365.25 days"`; for other times
-            a number.
+        season: the length of a season; for dates a Timedelta or a text that pandas reads as one,
+            such as `"365.25 days"`; for other times a number.
         teacher_forced: see `last_value`.
 
     Returns:
@@ -87,10 +100,10 @@ def seasonal(
     """
     panel = windows.panel
     length = panel.series[0].duration(season)
-    rows, known_until = _places(windows, starts, teacher_forced)
+    rows, last_read = _rows_and_last_read(windows, starts, teacher_forced)
     # Counted from the last row that is read, so that the difference is exact before it becomes
     # floating point.
-    origin = panel.time[known_until]
+    origin = panel.time[last_read]
     ahead = (panel.time[rows] - origin).astype(np.float64)
     wanted = ahead - length * np.ceil(ahead / length)
     forecast = np.full((*rows.shape, panel.num_columns), np.nan)
@@ -100,15 +113,17 @@ def seasonal(
         start, end = panel.offsets[series : series + 2]
         for column in range(panel.num_columns):
             observed = start + np.flatnonzero(~np.isnan(panel.values[start:end, column]))
-            count = np.searchsorted(observed, known_until[mine], side="right")
+            count = np.searchsorted(observed, last_read[mine], side="right")
             if len(observed):
-                place = _nearest(panel.time[observed], origin[mine], wanted[mine], count)
-                value = panel.values[observed[place], column]
+                nearest = _nearest(panel.time[observed], origin[mine], wanted[mine], count)
+                value = panel.values[observed[nearest], column]
                 forecast[mine, :, column] = np.where(count > 0, value, np.nan)
     return forecast
 
 
-def _places(windows: Windows, starts: Any, teacher_forced: bool) -> tuple[np.ndarray, np.ndarray]:
+def _rows_and_last_read(
+    windows: Windows, starts: Any, teacher_forced: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Returns the rows of the targets and the last row read for each, `[B, N_T]`."""
     rows = windows.target_rows(starts)
     return rows, rows - 1 if teacher_forced else np.broadcast_to(rows[:, :1] - 1, rows.shape)
@@ -122,14 +137,17 @@ def _values_at(panel: Panel, rows: np.ndarray) -> np.ndarray:
 def _nearest(
     times: np.ndarray, origin: np.ndarray, wanted: np.ndarray, count: np.ndarray
 ) -> np.ndarray:
-    """Finds the nearest of the first `count` times to origin + wanted, the earlier of two."""
+    """Returns the indices of the times nearest to origin + wanted among the first `count`.
+
+    Of two that are equally near it is the earlier.
+    """
     # Further back than the first time is as good as that time, and always fits in 64 bits.
     wanted = np.maximum(wanted, (times[0] - origin).astype(np.float64))
     offset = np.ceil(wanted).astype(times.dtype) if times.dtype.kind == "i" else wanted
     after = np.minimum(np.searchsorted(times, origin + offset), np.maximum(count - 1, 0))
     before = np.maximum(after - 1, 0)
 
-    def distance(place: np.ndarray) -> np.ndarray:
-        return np.abs((times[place] - origin).astype(np.float64) - wanted)
+    def distance(index: np.ndarray) -> np.ndarray:
+        return np.abs((times[index] - origin).astype(np.float64) - wanted)
 
     return np.where(distance(before) <= distance(after), before, after)

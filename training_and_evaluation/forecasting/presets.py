@@ -1,18 +1,39 @@
-"""Networks and training plans for forecasting, as data."""
+"""Presets for forecasting: the arguments of a model and how it is trained, as data."""
 
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from taylorformer.data_wrangler.checks import check_choice, check_integer, check_number
+from taylorformer.data_wrangler.checks import check_choice, check_integer
 from taylorformer.data_wrangler.tables.scaler import SCALINGS
+from taylorformer.training_and_evaluation.training.plan import TrainingPlan
 
-SCHEDULES = ("constant", "cosine")
+_MODEL_ARGUMENTS = (
+    "num_heads",
+    "head_dim",
+    "width",
+    "num_layers",
+    "dropout",
+    "encoding_dim",
+    "shortest",
+    "longest",
+    "taylor_order",
+    "feature_order",
+    "num_neighbours",
+)
+_PLAN_FIELDS = tuple(field.name for field in dataclasses.fields(TrainingPlan))
 
 
 @dataclasses.dataclass(frozen=True)
 class ForecastPreset:
-    """A network and how it is trained. `dataclasses.replace` changes single values.
+    """The arguments of a Taylorformer and how it is trained.
+
+    Example:
+        >>> mine = ForecastPreset("mine", width=16, max_steps=100, steps_per_epoch=25)
+        >>> mine.model_arguments["width"], mine.plan.num_epochs
+        (16, 4)
+        >>> ForecastPreset.from_config(mine.get_config()) == mine
+        True
 
     Attributes:
         name: what it is called.
@@ -32,10 +53,10 @@ class ForecastPreset:
         learning_rate: of Adam at the start.
         schedule: "constant", or "cosine": the learning rate falls to 0 over `max_steps`.
         max_steps: training steps at most. A number that does not divide into epochs is rounded up.
-        steps_per_epoch: training steps between two looks at the validation windows.
+        steps_per_epoch: training steps from one evaluation on the validation windows to the next.
         patience: training stops after so many epochs without a better validation score. None: it
             never stops early. The weights that are kept are the best ones in either case.
-        max_validation_windows: at most this many, evenly spaced.
+        max_validation_windows: at most this many are evaluated, evenly spaced.
 
     Raises:
         TypeError, ValueError: a value outside its range.
@@ -64,31 +85,18 @@ class ForecastPreset:
 
     def __post_init__(self) -> None:
         check_choice("scaling", self.scaling, SCALINGS)
-        check_choice("schedule", self.schedule, SCHEDULES)
-        check_number("learning_rate", self.learning_rate, above=0)
-        for name in ("batch_size", "max_steps", "steps_per_epoch", "max_validation_windows"):
-            check_integer(name, getattr(self, name), 1)
-        if self.patience is not None:
-            check_integer("patience", self.patience, 1)
+        check_integer("max_validation_windows", self.max_validation_windows, 1)
+        _ = self.plan  # which checks the rest
 
     @property
-    def network(self) -> dict[str, Any]:
+    def model_arguments(self) -> dict[str, Any]:
         """The arguments of `Taylorformer`."""
-        names = (
-            "num_heads head_dim width num_layers dropout encoding_dim shortest longest "
-            "taylor_order feature_order num_neighbours"
-        )
-        return {name: getattr(self, name) for name in names.split()}
+        return {name: getattr(self, name) for name in _MODEL_ARGUMENTS}
 
     @property
-    def num_epochs(self) -> int:
-        """Looks at the validation windows, if training does not stop early."""
-        return -(-self.max_steps // self.epoch_steps)
-
-    @property
-    def epoch_steps(self) -> int:
-        """Training steps between two looks: never more than there are."""
-        return min(self.steps_per_epoch, self.max_steps)
+    def plan(self) -> TrainingPlan:
+        """How long the model is trained, and with what optimizer."""
+        return TrainingPlan(**{name: getattr(self, name) for name in _PLAN_FIELDS})
 
     def get_config(self) -> dict[str, Any]:
         """Returns all values, ready for JSON."""
@@ -96,7 +104,7 @@ class ForecastPreset:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> "ForecastPreset":
-        """Makes a preset from what `get_config` gave."""
+        """Makes a preset from the values returned by `get_config`."""
         return cls(**config)
 
 
@@ -119,12 +127,12 @@ _ALL = (
 )
 
 PRESETS: Mapping[str, ForecastPreset] = {preset.name: preset for preset in _ALL}
-"""For own data "compact", which two processor cores train in minutes; "ett", "exchange" and
+"""For your data "compact", which two processor cores train in minutes; "ett", "exchange" and
 "electricity" are those of the paper's experiments."""
 
 
 def find_preset(preset: str | ForecastPreset) -> ForecastPreset:
-    """Looks a preset up by its name; a preset is given back as it is.
+    """Looks a preset up by its name; returns a preset as it is.
 
     Raises:
         ValueError: an unknown name.

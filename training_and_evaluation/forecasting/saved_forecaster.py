@@ -1,23 +1,22 @@
-"""The file that holds a forecaster but for its network. Reading it needs no TensorFlow."""
+"""The JSON file of a fitted forecaster: all of it except its model. It needs no TensorFlow."""
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.files import FileKind, read_json, write_json
 from taylorformer.data_wrangler.tables.columns import Columns
 from taylorformer.data_wrangler.tables.scaler import WindowScaler
 from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset
 
 FILE = "forecaster.json"
-_FORMAT = 1
+_KIND = FileKind(format_number=1, writer="`Forecaster.save`", argument="folder")
 
 
 @dataclasses.dataclass(frozen=True)
 class SavedForecaster:
-    """What a `Forecaster` is, but for its network.
+    """What a fitted `Forecaster` consists of, except its model.
 
     Attributes:
         settings: the arguments of its constructor.
@@ -37,14 +36,12 @@ class SavedForecaster:
     report: Mapping[str, Any]
     history: list[dict[str, Any]]
 
-    def to_json(self) -> str:
-        """Gives the text of the file."""
+    def write(self, folder: Path) -> None:
+        """Writes the file into a folder; one that is there is replaced whole."""
         settings = dict(self.settings)
         settings["preset"] = settings["preset"].get_config()
         settings["fractions"] = list(settings["fractions"])
         content = {
-            "format": _FORMAT,
-            "versions": versions(),
             "settings": settings,
             "columns": self.columns.get_config(),
             "scaler": self.scaler.get_config(),
@@ -53,7 +50,7 @@ class SavedForecaster:
             "report": self.report,
             "history": self.history,
         }
-        return json.dumps(content, indent=2) + "\n"
+        write_json(_KIND, folder / FILE, content)
 
     @classmethod
     def read(cls, folder: Path) -> "SavedForecaster":
@@ -63,25 +60,7 @@ class SavedForecaster:
             FileNotFoundError: there is none.
             ValueError: it cannot be read, or is of a format that this version does not know.
         """
-        path = folder / FILE
-        if not path.exists():
-            raise FileNotFoundError(
-                f"`folder` must hold a forecaster, with a file {FILE}. Received: {folder}"
-            )
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            known = content["format"] == _FORMAT
-            made_by = content["versions"]["taylorformer"]
-            if known:
-                return cls._from(content)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"`folder` must hold a forecaster that `save` wrote. Received: {path} ({error!r})"
-            ) from error
-        raise ValueError(
-            f"{path} must have the format {_FORMAT}. Received: format {content['format']}, made by "
-            f"taylorformer {made_by}; this is {versions()['taylorformer']}"
-        )
+        return read_json(_KIND, folder / FILE, cls._from)
 
     @classmethod
     def _from(cls, content: Mapping[str, Any]) -> "SavedForecaster":

@@ -1,4 +1,4 @@
-"""Progress of long work, on a terminal as bars and elsewhere as a line now and then."""
+"""Progress of long work: bars on a terminal, elsewhere a line now and then."""
 
 import math
 import time
@@ -21,13 +21,13 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 class WorkProgress:
-    """A bar for work that is counted; call it with what is done and the total.
+    """A bar for work that is counted; call it with the pieces that are done and their total.
 
     Use it in a `with` statement. Without a terminal it writes one line at most every ten seconds.
 
     Args:
-        title: what is being done.
-        console: where to; standard error if it is not said.
+        title: of the work.
+        console: where it is shown. None: standard error.
     """
 
     def __init__(self, title: str, console: Console | None = None) -> None:
@@ -63,8 +63,8 @@ class WorkProgress:
         """Shows how much is done.
 
         Args:
-            done: pieces of work.
-            total: all of them.
+            done: pieces of work that are done.
+            total: pieces of work in all.
             note: shown beside the bar.
         """
         if self._task is None:
@@ -82,7 +82,7 @@ class TrainingBar(keras.callbacks.Callback):
     """Shows training steps, the training score and the best validation score on a bar.
 
     Args:
-        progress: the bar; its `with` statement is the caller's.
+        progress: the bar; the caller enters and leaves its `with` statement.
     """
 
     def __init__(self, progress: WorkProgress) -> None:
@@ -102,7 +102,7 @@ class TrainingBar(keras.callbacks.Callback):
         self._note = "compiling, which takes some seconds"
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
-        """Shows where training is."""
+        """Shows the steps of the epochs before."""
         self._epoch = epoch
         self._show(0)
 

@@ -1,12 +1,10 @@
-"""Training that keeps the best weights, stops early, and goes on where it was stopped."""
+"""Training that keeps the best weights, stops early, and resumes where it was stopped."""
 
 import dataclasses
-import json
 import math
 import os
 import time
 import warnings
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +13,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from taylorformer.data_wrangler.files import replaced_whole
+from taylorformer.data_wrangler.files import FileKind, read_arrays, write_arrays
 from taylorformer.data_wrangler.provenance import versions
 from taylorformer.model.probabilistic_model import ProbabilisticModel
+from taylorformer.training_and_evaluation.training.plan import TrainingPlan
 
-_FORMAT = 1
-_META = "meta"
+_CHECKPOINT = FileKind(format_number=1, writer="training", argument="checkpoint")
+_BEST = "best_"
 
 
 @dataclasses.dataclass
@@ -30,10 +29,11 @@ class TrainingProgress:
     Attributes:
         epoch: how many epochs are done.
         history: one dictionary an epoch: `step`, `teacher_forced_nll`, `teacher_forced_mse`, and
-            with validation data the two once more as `validation_...`; all in units of the model.
+            where there is validation data the same two scores of it, with `validation_` before
+            their names; all in units of the model.
         best_epoch: the epoch (from 1) of the best weights so far, 0 before the first.
-        best_weights: the weights to be kept, None before the first epoch.
-        seconds: what the epochs took, looks at the validation data and compilation included.
+        best_weights: the weights to keep, None before the first epoch.
+        seconds: duration of the epochs, with evaluations on validation data and compilation.
     """
 
     epoch: int = 0
@@ -47,10 +47,8 @@ def resumable_fit(
     model: ProbabilisticModel,
     make_training_data: Callable[[int], tf.data.Dataset],
     validation_data: tf.data.Dataset | None,
+    plan: TrainingPlan,
     *,
-    num_epochs: int,
-    epoch_steps: int,
-    patience: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     fingerprint: str = "",
@@ -59,31 +57,31 @@ def resumable_fit(
 ) -> TrainingProgress:
     """Trains a compiled model and leaves the best weights in it.
 
-    The best are those with the lowest `nll` on the validation data; without such data they are the
-    last ones. After each epoch everything that training needs is written to `checkpoint`, as one
-    file that is replaced whole: whenever the process ends, the file is that of the last epoch.
-    Training that goes on from it gives the weights of training that never stopped, to the last
-    bit on one machine.
+    The best weights are those with the lowest `nll` on the validation data; without such data they
+    are the last ones. After each epoch everything that training needs is written to `checkpoint`,
+    as one file that is replaced whole: whenever the process ends, the file is that of the last
+    epoch. Training that resumes from it ends with the weights of training that never stopped, to
+    the last bit on one machine.
 
     Args:
         model: compiled. It is built from the training data if it has not been.
-        make_training_data: gives the endless data set of training from a batch on, so many batches
-            left out.
-        validation_data: each element once, or None.
-        num_epochs: at most this many.
-        epoch_steps: training steps in one.
-        patience: stop after so many epochs without a better validation score. None: never.
+        make_training_data: makes the endless data set of training, without the batches before the
+            one whose number it is called with.
+        validation_data: a data set that ends, or None.
+        plan: epochs, their training steps and the patience; the model is compiled with its
+            optimizer already.
         checkpoint: the file. None: none is written.
-        resume: go on from `checkpoint`, if it is there.
+        resume: continue from `checkpoint`, if it is there.
         fingerprint: of data and settings; a checkpoint with another one is refused.
         callbacks: more of Keras' callbacks.
-        progress: filled in as training goes on; for callers that want it when training is stopped.
+        progress: updated after each epoch; for callers that need it when training is stopped.
 
     Returns:
         How far training came.
 
     Raises:
-        ValueError: `checkpoint` is no checkpoint, or one of other data or settings.
+        ValueError: `checkpoint` is no checkpoint, or one of a training on other data or with other
+            settings.
         KeyboardInterrupt: the user stopped; the model then has the best weights so far.
     """
     path = None if checkpoint is None else Path(checkpoint)
@@ -91,19 +89,20 @@ def resumable_fit(
     model.build_for_training(make_training_data(0), model.optimizer)
     if resume and path is not None and path.exists():
         _load(path, model, fingerprint, progress)
-        if progress.epoch > num_epochs:
+        if progress.epoch > plan.num_epochs:
+            done = progress.epoch * plan.epoch_steps
             raise ValueError(
-                f"training must go on for at least the {progress.epoch * epoch_steps} steps of "
-                f"{path}. Received: {num_epochs * epoch_steps} steps"
+                f"training must have at least the {done} steps of {path}. "
+                f"Received: {plan.total_steps} steps"
             )
-    keeper = _Keeper(progress, path, fingerprint, patience, epoch_steps)
+    keeper = _Keeper(progress, path, fingerprint, plan)
     try:
-        if progress.epoch < num_epochs and not keeper.out_of_patience:
+        if progress.epoch < plan.num_epochs and not keeper.out_of_patience:
             model.fit(
-                make_training_data(progress.epoch * epoch_steps),
+                make_training_data(progress.epoch * plan.epoch_steps),
                 initial_epoch=progress.epoch,
-                epochs=num_epochs,
-                steps_per_epoch=epoch_steps,
+                epochs=plan.num_epochs,
+                steps_per_epoch=plan.epoch_steps,
                 validation_data=validation_data,
                 # The last to be called, so that the checkpoint holds what the others have done.
                 callbacks=[*callbacks, keeper],
@@ -123,30 +122,28 @@ class _Keeper(keras.callbacks.Callback):
         progress: TrainingProgress,
         path: Path | None,
         fingerprint: str,
-        patience: int | None,
-        epoch_steps: int,
+        plan: TrainingPlan,
     ) -> None:
         super().__init__()
         self._progress = progress
         self._path = path
         self._fingerprint = fingerprint
-        self._patience = patience
-        self._epoch_steps = epoch_steps
+        self._plan = plan
         self._since = time.perf_counter()
 
     @property
     def out_of_patience(self) -> bool:
         waited = self._progress.epoch - self._progress.best_epoch
-        return self._patience is not None and waited >= self._patience
+        return self._plan.patience is not None and waited >= self._plan.patience
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         logs = logs or {}
         progress = self._progress
-        scores: dict[str, float] = {"step": (epoch + 1) * self._epoch_steps}
-        for ours, theirs in (("teacher_forced_nll", "nll"), ("teacher_forced_mse",) * 2):
-            scores[ours] = float(logs[theirs])
-            if f"val_{theirs}" in logs:
-                scores[f"validation_{ours}"] = float(logs[f"val_{theirs}"])
+        scores: dict[str, float] = {"step": (epoch + 1) * self._plan.epoch_steps}
+        for name, keras_name in (("teacher_forced_nll", "nll"), ("teacher_forced_mse",) * 2):
+            scores[name] = float(logs[keras_name])
+            if f"val_{keras_name}" in logs:
+                scores[f"validation_{name}"] = float(logs[f"val_{keras_name}"])
         best = _validation_nll(progress.history, progress.best_epoch)
         progress.epoch = epoch + 1
         now = time.perf_counter()
@@ -169,82 +166,91 @@ def _validation_nll(history: list[dict[str, float]], epoch: int) -> float | None
 
 
 def _state(model: ProbabilisticModel) -> dict[str, keras.Variable]:
-    """Everything that changes in training: weights, moving statistics, seeds, the optimizer."""
+    """Returns all that changes in training: weights, moving statistics, seeds, the optimizer."""
     variables = dict(model.seed_states())
-    for place, value in enumerate(model.weights):
-        variables[f"model_{place}"] = value
-    for place, value in enumerate(model.optimizer.variables):
-        variables[f"optimizer_{place}"] = value
+    for index, value in enumerate(model.weights):
+        variables[f"model_{index}"] = value
+    for index, value in enumerate(model.optimizer.variables):
+        variables[f"optimizer_{index}"] = value
     return variables
+
+
+@dataclasses.dataclass(frozen=True)
+class _Checkpoint:
+    """The content of a checkpoint.
+
+    Attributes:
+        state: the values of `_state`, by name.
+        progress: how far training came, with the best weights.
+        fingerprint: of data and settings.
+        versions: of the packages that wrote it.
+    """
+
+    state: Mapping[str, np.ndarray]
+    progress: TrainingProgress
+    fingerprint: str
+    versions: Mapping[str, str]
+
+    @classmethod
+    def of(cls, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> "_Checkpoint":
+        best_names = [name for name in arrays if name.startswith(_BEST)]
+        best = [arrays.pop(f"{_BEST}{index}") for index in range(len(best_names))]
+        progress = TrainingProgress(
+            epoch=meta["epoch"],
+            history=meta["history"],
+            best_epoch=meta["best_epoch"],
+            best_weights=best or None,
+            # The first checkpoints were written without it.
+            seconds=meta.get("seconds", 0.0),
+        )
+        return cls(arrays, progress, meta["fingerprint"], dict(meta["versions"]))
 
 
 def _save(
     path: Path, model: ProbabilisticModel, progress: TrainingProgress, fingerprint: str
 ) -> None:
-    arrays: dict[str, Any] = {name: value.numpy() for name, value in _state(model).items()}
-    for place, weight in enumerate(progress.best_weights or []):
-        arrays[f"best_{place}"] = weight
+    arrays: dict[str, np.ndarray] = {name: v.numpy() for name, v in _state(model).items()}
+    for index, weight in enumerate(progress.best_weights or []):
+        arrays[f"{_BEST}{index}"] = weight
     meta = {
-        "format": _FORMAT,
         "fingerprint": fingerprint,
-        "versions": versions(),
         "epoch": progress.epoch,
         "best_epoch": progress.best_epoch,
         "history": progress.history,
         "seconds": progress.seconds,
     }
-    # A process that is killed here leaves the old checkpoint as it was.
-    with replaced_whole(path) as file:
-        arrays[_META] = np.array(json.dumps(meta))
-        np.savez(file, **arrays)
+    write_arrays(_CHECKPOINT, path, arrays, meta)
 
 
 def _load(
     path: Path, model: ProbabilisticModel, fingerprint: str, progress: TrainingProgress
 ) -> None:
-    try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        meta = json.loads(str(arrays.pop(_META)))
-        wrong = meta["format"] != _FORMAT
-    except (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    """Puts a checkpoint into the model, its optimizer and `progress`."""
+    checkpoint = read_arrays(_CHECKPOINT, path, _Checkpoint.of)
+    if checkpoint.fingerprint != fingerprint:
         raise ValueError(
-            f"`checkpoint` must be a file that training has written. Received: {path} ({error})"
-        ) from error
-    made_by = meta["versions"]
-    if wrong:
-        raise ValueError(
-            f"`checkpoint` must have the format {_FORMAT}. Received: {path} of the format "
-            f"{meta['format']}, made by taylorformer {made_by.get('taylorformer')}"
-        )
-    if meta["fingerprint"] != fingerprint:
-        raise ValueError(
-            "training can only go on with the data and settings it began with (and as many steps "
+            "training can only resume with the data and settings it began with (and as many steps "
             "in all, unless the learning rate is constant). "
             f"Received: others than those of {path}; choose another file, or start anew"
         )
     state = _state(model)
-    names = {name for name in arrays if not name.startswith("best_")}
     shapes = {name: tuple(value.shape) for name, value in state.items()}
-    if names != set(state) or any(arrays[name].shape != shapes[name] for name in names):
+    if shapes != {name: value.shape for name, value in checkpoint.state.items()}:
         raise ValueError(
-            f"`checkpoint` must fit the network of {len(state)} variables. Received: {path}, made "
-            f"by taylorformer {made_by.get('taylorformer')}, with {len(names)}"
+            f"`checkpoint` must fit the model of {len(state)} variables. Received: {path}, made "
+            f"by taylorformer {checkpoint.versions.get('taylorformer')}, with "
+            f"{len(checkpoint.state)}"
         )
-    here = versions()
-    changed = {name: made_by.get(name) for name in here if made_by.get(name) != here[name]}
+    here, there = versions(), checkpoint.versions
+    changed = {name: there.get(name) for name in here if there.get(name) != here[name]}
     if changed:
         then = ", ".join(f"{name} {version}" for name, version in changed.items())
         warnings.warn(
-            f"training began with {then} and goes on with other versions: the weights may differ "
+            f"training began with {then} and resumes with other versions: the weights may differ "
             "in the last digits",
             stacklevel=2,
         )
     for name, value in state.items():
-        value.assign(arrays[name])
-    num_best = len(arrays) - len(names)
-    progress.epoch = meta["epoch"]
-    progress.history = meta["history"]
-    progress.seconds = meta.get("seconds", 0.0)
-    progress.best_epoch = meta["best_epoch"]
-    progress.best_weights = [arrays[f"best_{place}"] for place in range(num_best)] or None
+        value.assign(checkpoint.state[name])
+    for field in dataclasses.fields(progress):
+        setattr(progress, field.name, getattr(checkpoint.progress, field.name))

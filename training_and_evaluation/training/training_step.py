@@ -15,10 +15,19 @@ class TrainingStep:
 
     It is the step of `ProbabilisticModel.fit`. One graph serves every B, N_C and N_T.
 
+    Example:
+        >>> import numpy as np
+        >>> from taylorformer import NeuralProcess
+        >>> step = TrainingStep(NeuralProcess(width=4, latent_dim=2, num_latents=2, seed=0))
+        >>> x = np.linspace(-1, 1, 8, dtype="float32").reshape(2, 4, 1)
+        >>> inputs = {"x_context": x[:, :3], "y_context": x[:, :3], "x_target": x[:, 3:]}
+        >>> sorted(step(inputs, x[:, 3:]))
+        ['nll', 'teacher_forced_mse']
+
     Args:
-        model: the model to train. It is built by the first batch if it has not been.
+        model: the model to train. The first batch builds it if nothing has before.
         optimizer: a Keras optimizer. None: Adam with learning rate 3e-4 and `global_clipnorm=10`.
-        jit_compile: XLA, which compiles anew for each shape.
+        jit_compile: whether XLA compiles the step, which it does anew for each shape.
     """
 
     def __init__(
@@ -72,7 +81,7 @@ class TrainingStep:
         return self._function(batch)
 
     def reset(self) -> None:
-        """Starts the running averages anew."""
+        """Starts new running averages."""
         for metric in (self.model.nll_tracker, self.model.mse_tracker):
             metric.reset_state()
 

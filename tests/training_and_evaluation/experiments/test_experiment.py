@@ -22,18 +22,17 @@ from taylorformer.training_and_evaluation.experiments.consistency import (
     measure_consistency,
 )
 from taylorformer.training_and_evaluation.experiments.data import load_task
-from taylorformer.training_and_evaluation.experiments.pictures import write_pictures
-from taylorformer.training_and_evaluation.experiments.plots import (
+from taylorformer.training_and_evaluation.experiments.pictures import (
     plot_completions,
     plot_consistency,
     plot_validation_curves,
+    write_pictures,
 )
-from taylorformer.training_and_evaluation.experiments.presets import ABLATION, NETWORKS, TASKS
+from taylorformer.training_and_evaluation.experiments.presets import ABLATION, MODEL_PRESETS, TASKS
 from taylorformer.training_and_evaluation.experiments.record import read_record, read_records
 from taylorformer.training_and_evaluation.experiments.run import (
     MODELS,
-    make_network,
-    make_optimizer,
+    make_model,
     run_experiment,
 )
 from taylorformer.training_and_evaluation.experiments.scores import mean_and_error, score_tasks
@@ -58,12 +57,14 @@ _TINY = {
 
 @pytest.fixture
 def tiny(monkeypatch, eagerly):
-    """Makes all networks of experiments tiny, and trains them eagerly."""
+    """Makes all models of experiments tiny, and trains them eagerly."""
     for name, settings in _TINY.items():
-        monkeypatch.setitem(NETWORKS, name, dataclasses.replace(NETWORKS[name], settings=settings))
+        monkeypatch.setitem(
+            MODEL_PRESETS, name, dataclasses.replace(MODEL_PRESETS[name], settings=settings)
+        )
 
 
-def _settings(task="gp-rbf", architecture="taylorformer", **given):
+def _settings(task="gp-rbf", preset="taylorformer", **given):
     given = {
         "iterations": 4,
         "batch_size": 2,
@@ -73,7 +74,7 @@ def _settings(task="gp-rbf", architecture="taylorformer", **given):
         "learning_rate": 1e-3,
         **given,
     }
-    return ExperimentSettings.of(task, architecture, **given)
+    return ExperimentSettings.of(task, preset, **given)
 
 
 def test_presets_are_those_of_the_paper():
@@ -82,14 +83,14 @@ def test_presets_are_those_of_the_paper():
     assert settings.target_permutations == 1
     emnist = ExperimentSettings.of("emnist", "tnp")
     assert (emnist.iterations, emnist.batch_size) == (71_000, 64)
-    assert make_network(emnist).min_scale == 0.05
+    assert make_model(emnist).min_scale == 0.05
     celeba = ExperimentSettings.of("celeba", "np", iterations=7)
     assert (celeba.iterations, celeba.batch_size) == (7, 64)
 
 
 # The formulas are in the tests of the models.
 @pytest.mark.parametrize(
-    ("task", "architecture", "parameters"),
+    ("task", "preset", "parameters"),
     [
         ("gp-rbf", "taylorformer", 92_318),
         ("gp-rbf", "tnp", 222_082),
@@ -105,16 +106,16 @@ def test_presets_are_those_of_the_paper():
         ("celeba", "np", 316_166),
     ],
 )
-def test_parameters_of_the_presets(task, architecture, parameters):
-    assert _count(make_network(ExperimentSettings.of(task, architecture))) == parameters
+def test_parameters_of_the_presets(task, preset, parameters):
+    assert _count(make_model(ExperimentSettings.of(task, preset))) == parameters
 
 
 def _count(model):
     return sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)
 
 
-def test_the_networks_of_the_ablation_have_equally_many_parameters():
-    models = {name: make_network(ExperimentSettings.of("gp-rbf", name)) for name in ABLATION}
+def test_the_models_of_the_ablation_have_equally_many_parameters():
+    models = {name: make_model(ExperimentSettings.of("gp-rbf", name)) for name in ABLATION}
     counts = {name: _count(model) for name, model in models.items()}
     assert len(counts) == 4
     assert max(counts.values()) <= 1.02 * min(counts.values()), counts
@@ -134,13 +135,13 @@ def test_the_networks_of_the_ablation_have_equally_many_parameters():
     ("given", "message"),
     [
         ({"task": "gp-cubic"}, "`task` must be one of 'gp-rbf'.*Received: task='gp-cubic'"),
-        ({"architecture": "cnp"}, "`architecture` must be one of"),
+        ({"preset": "cnp"}, "`architecture` must be one of"),
         ({"iterations": 0}, "`iterations` must be .*Received: iterations=0"),
         ({"learning_rate": 0}, "`learning_rate`"),
         ({"schedule": "linear"}, "`schedule` must be one of"),
         ({"target_permutations": -1}, "`target_permutations`"),
         (
-            {"architecture": "np", "target_permutations": 1},
+            {"preset": "np", "target_permutations": 1},
             "`target_permutations` must be 0 for np.*Received: target_permutations=1",
         ),
         (
@@ -161,8 +162,8 @@ def test_settings_are_kept_as_they_were_checked():
     assert settings == _settings(learning_rate=1.0, seed=3)
     assert settings.label == "taylorformer-seed-3"
     assert _settings(target_permutations=5).label == "taylorformer-permutations-5-seed-0"
-    assert _settings(architecture="np").target_permutations == 0
-    assert _settings(validate_every=100).epoch_steps == 4
+    assert _settings(preset="np").target_permutations == 0
+    assert _settings(validate_every=100).plan.epoch_steps == 4
 
 
 def test_the_recorded_command_gives_the_same_settings(monkeypatch, tmp_path):
@@ -181,22 +182,22 @@ def test_the_recorded_command_gives_the_same_settings(monkeypatch, tmp_path):
     assert "The same command with --resume instead of --overwrite continues it." in done.output
 
 
-@pytest.mark.parametrize("architecture", _TINY)
-def test_a_run_is_put_on_record(tiny, tmp_path, architecture):
-    settings = _settings(architecture=architecture)
+@pytest.mark.parametrize("preset", _TINY)
+def test_a_run_is_put_on_record(tiny, tmp_path, preset):
+    settings = _settings(preset=preset)
     run = run_experiment(settings, tmp_path, show_progress=False)
     record = read_record(settings.record_path(tmp_path))
     assert record == run.record
-    latent = architecture in ("np", "anp")
+    latent = preset in ("np", "anp")
     scores = record["scores"]["test"]
     way = "joint" if latent else "teacher_forced"
     assert record["score"] == way
-    own = run.scores["test"]["log_likelihood"]
-    found = scores[f"{way}_log_likelihood"]
-    assert found["mean"] == pytest.approx(own.mean())
-    assert found["standard_error"] == pytest.approx(own.std(ddof=1) / 3**0.5)
+    log_likelihoods = run.scores["test"]["log_likelihood"]
+    recorded = scores[f"{way}_log_likelihood"]
+    assert recorded["mean"] == pytest.approx(log_likelihoods.mean())
+    assert recorded["standard_error"] == pytest.approx(log_likelihoods.std(ddof=1) / 3**0.5)
     assert scores["below_ceiling"]["mean"] == pytest.approx(
-        scores["ceiling"]["mean"] - found["mean"]
+        scores["ceiling"]["mean"] - recorded["mean"]
     )
     assert scores["ceiling"]["mean"] <= scores["exact_log_likelihood"]["mean"] + 1e-9
     assert scores["ceiling"]["min_scale"] == (0.1 if latent else 1e-3)
@@ -210,24 +211,24 @@ def test_a_run_is_put_on_record(tiny, tmp_path, architecture):
     assert record["seconds"]["training"] > 0
     assert record["network"]["seed"] == 0
     assert record["data"]["kernel"] == "rbf"
-    assert scores["paper_log_likelihood"]["mean"] == TASKS["gp-rbf"].paper["test"][architecture][0]
-    folder = tmp_path / "gp-rbf" / f"{architecture}-seed-0"
+    assert scores["paper_log_likelihood"]["mean"] == TASKS["gp-rbf"].paper["test"][preset][0]
+    folder = tmp_path / "gp-rbf" / f"{preset}-seed-0"
     with np.load(folder / "scores.npz") as arrays:
-        np.testing.assert_array_equal(arrays["test_log_likelihood"], own)
+        np.testing.assert_array_equal(arrays["test_log_likelihood"], log_likelihoods)
     saved = keras.models.load_model(folder / "model.keras")
     again = score_tasks(saved, run.data.test["test"], batch_size=2)
-    np.testing.assert_allclose(again["log_likelihood"], own, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(again["log_likelihood"], log_likelihoods, rtol=1e-5, atol=1e-5)
 
 
 def test_scores_follow_from_log_prob(tiny):
     tasks = held_out_gaussian_process_tasks("rbf", 5, seed=3, num_points=20, num_context=(3, 12))
-    for architecture in ("taylorformer", "np"):
-        model = make_network(_settings(architecture=architecture))
+    for preset in ("taylorformer", "np"):
+        model = make_model(_settings(preset=preset))
         model.compile(run_eagerly=True)
         scores = score_tasks(model, tasks, batch_size=2)
         for row in range(5):
             inputs, y_target = tasks.batch([row])
-            keys = {} if architecture == "taylorformer" else {"sequence_keys": [row]}
+            keys = {} if preset == "taylorformer" else {"sequence_keys": [row]}
             count = tasks.num_target[row]
             expected = float(model.log_prob(inputs, y_target, **keys)[0]) / count
             assert scores["log_likelihood"][row] == pytest.approx(expected, rel=1e-4, abs=1e-5)
@@ -247,24 +248,24 @@ def test_means_that_are_no_numbers():
 
 
 class _Stop(keras.callbacks.Callback):
-    """Stops training after one look at the validation sequences."""
+    """Stops training after one evaluation on the validation sequences."""
 
     def on_epoch_begin(self, epoch, logs=None):
         if epoch == 1:
             raise KeyboardInterrupt
 
 
-def test_a_stopped_run_goes_on_to_the_same_weights(tiny, tmp_path):
-    settings = _settings(architecture="np", schedule="cosine")
+def test_a_stopped_run_resumes_to_the_same_weights(tiny, tmp_path):
+    settings = _settings(preset="np", schedule="cosine")
     here, there = tmp_path / "a", tmp_path / "b"
     straight = run_experiment(settings, there, show_progress=False)
     with pytest.raises(KeyboardInterrupt):
         run_experiment(settings, here, show_progress=False, callbacks=[_Stop()])
-    with pytest.raises(FileExistsError, match=r"training\.npz is there: `resume` goes on"):
+    with pytest.raises(FileExistsError, match=r"training\.npz is there: `resume` continues"):
         run_experiment(settings, here, show_progress=False)
     for changed in ({"learning_rate": 2e-3}, {"iterations": 6}, {"validate_every": 1}):
         others = dataclasses.replace(settings, **changed)
-        with pytest.raises(ValueError, match="training can only go on with the data and settings"):
+        with pytest.raises(ValueError, match="training can only resume with the data and settings"):
             run_experiment(others, here, resume=True, show_progress=False)
     stopped = run_experiment(settings, here, resume=True, show_progress=False)
     assert stopped.record["curve"] == straight.record["curve"]
@@ -322,7 +323,7 @@ def test_pixels_of_a_completed_image_are_where_they_belong():
 
 
 def test_the_schedule_falls_to_zero():
-    optimizer = make_optimizer(_settings(schedule="cosine", iterations=10))
+    optimizer = _settings(schedule="cosine", iterations=10).plan.make_optimizer()
     rate = optimizer._learning_rate
     assert float(rate(0)) == pytest.approx(1e-3)
     assert float(rate(10)) == pytest.approx(0, abs=1e-9)
@@ -330,29 +331,29 @@ def test_the_schedule_falls_to_zero():
 
 
 class _Constructed(keras.Model):
-    """Scores that are known: the average over the orders of place times y."""
+    """Scores with a closed form: the sum of position times y."""
 
     def teacher_forced(self, inputs, y_target):
         mask = inputs["target_mask"]
-        places = np.arange(1, mask.shape[1] + 1)
-        return {"log_prob": np.sum(places * y_target[..., 0], axis=1, where=mask)}
+        positions = np.arange(1, mask.shape[1] + 1)
+        return {"log_prob": np.sum(positions * y_target[..., 0], axis=1, where=mask)}
 
 
 def test_consistency_of_known_scores():
-    """log p = sum of place x y: its deviation over orders follows from the values of y."""
+    """log p = sum of position x y: its deviation over orders follows from the values of y."""
     x = np.arange(12.0).reshape(1, 12, 1).repeat(3, 0)
     y = np.zeros([3, 12, 1])
     y[0, 2:] = 1.0  # all targets alike: no order matters
-    y[1, 2] = 1.0  # one target of ten: its place is uniform on 1..10
+    y[1, 2] = 1.0  # one target of ten: its position is uniform on 1..10
     y[2, 2] = 1.0  # one target of five
     tasks = TaskSet(x, y, num_context=[2, 2, 2], num_target=[10, 10, 5])
-    found = measure_consistency(_Constructed(), tasks, num_orders=2000, batch_size=2)
-    assert found.log_likelihoods.shape == (2000, 3)
+    consistency = measure_consistency(_Constructed(), tasks, num_orders=2000, batch_size=2)
+    assert consistency.log_likelihoods.shape == (2000, 3)
     uniform = [np.sqrt((n * n - 1) / 12) / n for n in (10, 5)]
-    assert found.deviations[0] == 0
-    np.testing.assert_allclose(found.deviations[1:], uniform, rtol=0.05)
+    assert consistency.deviations[0] == 0
+    np.testing.assert_allclose(consistency.deviations[1:], uniform, rtol=0.05)
     alone = measure_consistency(_Constructed(), tasks, num_orders=2000, batch_size=3)
-    np.testing.assert_array_equal(alone.log_likelihoods, found.log_likelihoods)
+    np.testing.assert_array_equal(alone.log_likelihoods, consistency.log_likelihoods)
 
 
 def test_consistency_is_summed_up():
@@ -366,24 +367,28 @@ def test_consistency_is_summed_up():
 
 
 def test_latent_models_are_consistent(tiny):
-    model = make_network(_settings(architecture="np"))
+    model = make_model(_settings(preset="np"))
     model.compile(run_eagerly=True)
     tasks = held_out_gaussian_process_tasks("rbf", 3, seed=3, num_points=20, num_context=(3, 12))
     assert measure_consistency(model, tasks, 3).deviations.max() < 1e-5
 
 
-def _record(architecture="tnp", seed=0, value=1.0, **more):
+def _record(preset="tnp", seed=0, value=1.0, **more):
     return {
         "format": 1,
         "versions": {"taylorformer": "0.1.0"},
         "settings": {
             "task": "gp-rbf",
-            "architecture": architecture,
+            "architecture": preset,
             "seed": seed,
-            "target_permutations": more.pop("target_permutations", 1),
             "iterations": 10,
+            "batch_size": 32,
             "learning_rate": 5e-4,
             "schedule": "cosine",
+            "target_permutations": more.pop("target_permutations", int(preset != "np")),
+            "validate_every": 5,
+            "validation_sequences": 256,
+            "test_sequences": 9,
         },
         "score": "teacher_forced",
         "iterations": 10,
@@ -423,7 +428,7 @@ def test_the_table():
         "runs": "2",
     }.items():
         assert rows[0][column] == text
-    assert rows[1]["network"] == "taylorformer, 5 permutations"
+    assert rows[1]["model"] == "taylorformer, 5 permutations"
     assert rows[1]["log-likelihood"] == "3.000 +- 0.010"
     assert rows[1]["below it"] == "2.000 +- 0.020"
     lines = markdown_table(rows).splitlines()
@@ -442,19 +447,19 @@ def test_the_table():
 def test_records_are_read(tmp_path):
     folder = tmp_path / "gp-rbf"
     folder.mkdir()
-    for number, architecture in enumerate(["np", "taylorformer", "tnp"]):
-        (folder / f"{number}.json").write_text(json.dumps(_record(architecture)))
+    for number, preset in enumerate(["np", "taylorformer", "tnp"]):
+        (folder / f"{number}.json").write_text(json.dumps(_record(preset)))
     (tmp_path / "notes.json").write_text("no record, and none of our business")
     order = [record["settings"]["architecture"] for record in read_records(tmp_path)]
     assert order == ["taylorformer", "tnp", "np"]
     with pytest.raises(FileNotFoundError, match="no record"):
         read_records(tmp_path / "nothing")
     for text, message in (
-        ("{}", "must be the JSON file of a run"),
-        ("[]", "must be the JSON file of a run"),
-        ("", "must be the JSON file of a run"),
+        ("{}", "a file that `run_experiment` wrote"),
+        ("[]", "a file that `run_experiment` wrote"),
+        ("", "a file that `run_experiment` wrote"),
         (json.dumps({**_record(), "format": 2}), "of the format 2, made by taylorformer 0.1.0"),
-        (json.dumps(_record("gone")), "task and network of this version"),
+        (json.dumps(_record("gone")), "a task and a model of this version"),
     ):
         (folder / "other.json").write_text(text)
         with pytest.raises(ValueError, match=rf"{message}.*") as error:
@@ -528,7 +533,7 @@ def test_only_the_run_that_was_asked_for_is_done(tmp_path):
     assert is_done(plan)
 
 
-def test_the_ablation_trains_its_four_networks(monkeypatch, tmp_path):
+def test_the_ablation_trains_its_four_models(monkeypatch, tmp_path):
     seen = []
     monkeypatch.setattr(
         "taylorformer.commands.experiment._run", lambda plan, *args: seen.append(plan.label)
@@ -579,7 +584,7 @@ def test_nothing_is_replaced_unasked(capsys, tmp_path, monkeypatch):
     _is_refused(capsys, words, "training.npz is there; --resume continues it")
     (folder / "np-seed-0.json").write_text("[]")
     _is_refused(capsys, words, "np-seed-0.json is there; --resume leaves it")
-    _is_refused(capsys, [*words, "--resume"], "must be the JSON file of a run")
+    _is_refused(capsys, [*words, "--resume"], "a file that `run_experiment` wrote")
 
 
 def test_the_list(capsys):
@@ -587,12 +592,12 @@ def test_the_list(capsys):
         main(["experiment", "--list"])
     assert stop.value.code == 0
     shown = capsys.readouterr().out
-    for name in (*TASKS, *NETWORKS):
+    for name in (*TASKS, *MODEL_PRESETS):
         assert f"  {name} " in shown
 
 
 def test_presets_name_models_that_exist():
-    assert {preset.model for preset in NETWORKS.values()} == set(MODELS)
+    assert {preset.model for preset in MODEL_PRESETS.values()} == set(MODELS)
 
 
 @pytest.mark.skipif(not list(RESULTS.rglob("*.json")), reason="no recorded runs in this checkout")

@@ -1,4 +1,4 @@
-"""Rolling back-tests: known laws, two ways of scoring, units, files, and the paper's numbers."""
+"""Rolling back-tests: known distributions, two ways of scoring, units, files, paper's numbers."""
 
 import dataclasses
 import json
@@ -35,11 +35,11 @@ class RandomWalk(ProbabilisticModel):
         )
         y, seen = batch["y_context"], batch["context_mask"]
         y_target = batch.get("y_target", tf.zeros_like(batch["x_target"][..., : y.shape[-1]]))
-        known = batch["target_mask"] & ("y_target" in batch)
-        y, seen = tf.concat([y, y_target], axis=1), tf.concat([seen, known], axis=1)
-        place = tf.range(num_context + num_target)
-        earlier = place < num_context + tf.range(num_target)[:, tf.newaxis]
-        last = tf.reduce_max(tf.where(earlier & seen[:, tf.newaxis], place, 0), axis=-1)
+        target_seen = batch["target_mask"] & ("y_target" in batch)
+        y, seen = tf.concat([y, y_target], axis=1), tf.concat([seen, target_seen], axis=1)
+        index = tf.range(num_context + num_target)
+        earlier = index < num_context + tf.range(num_target)[:, tf.newaxis]
+        last = tf.reduce_max(tf.where(earlier & seen[:, tf.newaxis], index, 0), axis=-1)
         mean = tf.gather(y, last, batch_dims=1)
         return self.finish_outputs(mean, STEP_SCALE * tf.ones_like(mean), batch["target_mask"])
 
@@ -48,7 +48,7 @@ def make_series(values, name="a", first_time=0):
     values = np.asarray(values, np.float64)
     values = values[:, np.newaxis] if values.ndim == 1 else values
     time = first_time + np.arange(len(values))
-    columns = tuple(f"y{place}" for place in range(values.shape[1]))
+    columns = tuple(f"y{column}" for column in range(values.shape[1]))
     return Series(time, values.copy(), pd.Index(time), "t", columns, name=name)
 
 
@@ -66,11 +66,11 @@ def random_walk():
 
 
 @pytest.fixture(scope="module")
-def network():
+def untrained_model():
     model = Taylorformer(**{**conformance.TINY, "num_layers": 1}, encoding_dim=4, seed=3)
     shape = (None, None, 1)
     model.build({"x_context": shape, "y_context": shape, "x_target": shape})
-    # An untrained network is chaotic: a last bit of its first sample is a digit of its last one.
+    # An untrained model is chaotic: the last bit of its first sample is a digit of its last one.
     head = model.local_taylor.network
     for dense in (head.mean_dense, head.scale_dense):
         dense.kernel.assign(0.1 * dense.kernel)
@@ -84,10 +84,10 @@ def values(result, table="scores", line="taylorformer"):
     return rows.loc[rows["line"] == line, names]
 
 
-# Known laws.
+# Known distributions.
 
 
-def test_a_random_walk_has_the_scores_of_its_law(random_walk, rng):
+def test_a_random_walk_has_the_scores_of_its_distribution(random_walk, rng):
     series = make_series(walk(rng))
     windows = make_windows(series)
     starts = np.arange(40, 80)
@@ -138,7 +138,7 @@ def test_a_target_with_nothing_known_before_it_has_no_naive_forecast(rng):
     rows[:7, 1] = np.nan
     windows = make_windows(make_series(rows))
     result = backtest(RandomWalk(), windows, [0, 40], fit_starts=np.arange(20, 30), num_samples=3)
-    first, second = (values(result, "by_window", "last_value").iloc[place] for place in (0, 1))
+    first, second = (values(result, "by_window", "last_value").iloc[window] for window in (0, 1))
     assert result.by_window["num_scored"].tolist()[:2] == [3, 4]
     # From its origin the first window has no forecast; one step at a time its last two have one.
     assert np.isnan(first["free_running_mse"]) and np.isfinite(first["teacher_forced_mse"])
@@ -167,16 +167,16 @@ def gappy():
 
 
 @pytest.fixture(scope="module")
-def at_once(network, gappy):
-    return backtest(network, *gappy, num_samples=8, fit_starts=np.arange(20), season=7)
+def at_once(untrained_model, gappy):
+    return backtest(untrained_model, *gappy, num_samples=8, fit_starts=np.arange(20), season=7)
 
 
 @pytest.mark.parametrize("batch_size", [1, 7])
-def test_no_score_depends_on_the_batch_size(batch_size, network, gappy, at_once):
+def test_no_score_depends_on_the_batch_size(batch_size, untrained_model, gappy, at_once):
     calls = []
     result = backtest(
-        network, *gappy, num_samples=8, fit_starts=np.arange(20), season=7, batch_size=batch_size,
-        progress=lambda done, total: calls.append((done, total)),
+        untrained_model, *gappy, num_samples=8, fit_starts=np.arange(20), season=7,
+        batch_size=batch_size, progress=lambda done, total: calls.append((done, total)),
     )  # fmt: skip
     for name in ("scores", "by_step", "by_window", "reliability"):
         pd.testing.assert_frame_equal(getattr(result, name), getattr(at_once, name), rtol=1e-6)
@@ -247,12 +247,12 @@ def test_units_of_the_series_and_scaled_units_say_the_same(scaling, random_walk,
 # What is read.
 
 
-def test_garbage_in_the_future_reaches_no_free_running_score_of_later_steps(network, rng):
+def test_garbage_in_the_future_reaches_no_free_running_score_of_later_steps(untrained_model, rng):
     rows = walk(rng)
 
     def scores(rows):
         windows = make_windows(make_series(rows))
-        return backtest(network, windows, [70], num_samples=5, season=5)
+        return backtest(untrained_model, windows, [70], num_samples=5, season=5)
 
     wanted = scores(rows)
     garbage = rows.copy()
@@ -471,7 +471,7 @@ def paper_windows(series):
 
 
 @pytest.mark.slow
-def test_the_authors_networks_on_all_windows_of_ettm2(shared_path, record_property):
+def test_the_authors_models_on_all_windows_of_ettm2(shared_path, record_property):
     windows, starts = paper_windows(ettm2(shared_path))
     assert len(starts) == 13_745
     scores = []

@@ -69,9 +69,9 @@ def test_report(report):
     for row in report["scores"]:
         scores = set(row) - {"line"}
         assert all(name.startswith(("free_running_", "teacher_forced_")) for name in scores)
-        own = [one for one in report["by_window"] if one["line"] == row["line"]]
-        assert len(own) == 5
-        mean = np.mean([one["free_running_crps"] for one in own])
+        windows = [one for one in report["by_window"] if one["line"] == row["line"]]
+        assert len(windows) == 5
+        mean = np.mean([one["free_running_crps"] for one in windows])
         assert row["free_running_crps"] == pytest.approx(mean)
     assert report["num_scored_points"] == 15
     assert report["seed"] == 3 and report["num_samples"] == 4
@@ -85,8 +85,8 @@ def test_report(report):
 
 def test_test_windows_lie_in_the_last_fifth_and_do_not_overlap(report):
     stamps = load_mauna_loa_co2().stamps
-    own = [one for one in report["by_window"] if one["line"] == "taylorformer"]
-    first = [stamps.get_loc(pd.Timestamp(one["first_target"])) for one in own]
+    windows = [one for one in report["by_window"] if one["line"] == "taylorformer"]
+    first = [stamps.get_loc(pd.Timestamp(one["first_target"])) for one in windows]
     assert first[0] >= 0.79 * len(stamps)
     assert set(np.diff(first)) == {3} and first[-1] + 3 == len(stamps)
 

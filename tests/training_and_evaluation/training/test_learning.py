@@ -1,4 +1,4 @@
-"""A first look at learning: sine waves of random phase and frequency, a few hundred steps."""
+"""Models learn: sine waves of random phase and frequency, a few hundred steps."""
 
 import keras
 import numpy as np
@@ -15,7 +15,7 @@ STEPS = 400
 
 
 def waves(rng, batch_size=32):
-    """Sine waves seen at sorted random places, the later half to be predicted."""
+    """Sine waves at sorted random points, the later half to be predicted."""
     x = np.sort(rng.uniform(-1, 1, (batch_size, NUM_CONTEXT + NUM_TARGET, 1)), axis=1)
     frequency = rng.uniform(2, 6, (batch_size, 1, 1))
     phase = rng.uniform(0, 2 * np.pi, (batch_size, 1, 1))
@@ -29,7 +29,7 @@ def waves(rng, batch_size=32):
 
 
 def trained(seed, steps=STEPS, permutations=0, at_half_time=None):
-    """Trains one network; gives it and the training loss of each step."""
+    """Trains one model; returns it and the training loss of each step."""
     rng = np.random.default_rng(seed)
     model = Taylorformer(
         num_heads=2,

@@ -1,4 +1,4 @@
-"""Training that is stopped, or killed, goes on as if it had not been."""
+"""Training that is stopped, or killed, resumes as if it had not been."""
 
 import dataclasses
 import json
@@ -51,7 +51,7 @@ def assert_same(first, second):
     assert first.history_.equals(second.history_)
 
 
-def test_stopped_training_goes_on_to_the_same_weights(uninterrupted, table, tmp_path):
+def test_stopped_training_resumes_to_the_same_weights(uninterrupted, table, tmp_path):
     options = {"preset": uninterrupted.preset}
     checkpoint = tmp_path / "folder" / "training.npz"
     for batch in (1, 3, 0):
@@ -101,7 +101,7 @@ def test_without_resume_training_starts_anew(table, tmp_path):
     assert len(first.history_) == 2
 
 
-def test_training_goes_on_with_its_own_data_and_settings_only(table, tmp_path):
+def test_training_resumes_with_the_same_data_and_settings_only(table, tmp_path):
     checkpoint = tmp_path / "training.npz"
     tiny_forecaster().fit(table, checkpoint=checkpoint)
     before = checkpoint.read_bytes()
@@ -115,7 +115,7 @@ def test_training_goes_on_with_its_own_data_and_settings_only(table, tmp_path):
         # Epochs would have another length.
         (tiny_forecaster(max_steps=1), table),
     ):
-        with pytest.raises(ValueError, match="only go on with the data and settings it began"):
+        with pytest.raises(ValueError, match="only resume with the data and settings it began"):
             other.fit(data, checkpoint=checkpoint, resume=True)
     assert checkpoint.read_bytes() == before
     tiny_forecaster().fit(test_part, checkpoint=checkpoint, resume=True)
@@ -126,7 +126,7 @@ def test_a_file_that_is_no_checkpoint(table, tmp_path):
     tiny_forecaster(max_steps=1).fit(table, checkpoint=checkpoint)
     for content in (b"nothing", b"", checkpoint.read_bytes()[:-100]):
         checkpoint.write_bytes(content)
-        with pytest.raises(ValueError, match=r"a file that training has written\. Received"):
+        with pytest.raises(ValueError, match=r"a file that training wrote\. Received"):
             tiny_forecaster().fit(table, checkpoint=checkpoint, resume=True)
     np.savez(checkpoint, meta=np.array(json.dumps({"format": 9, "versions": {}})))
     with pytest.raises(ValueError, match="must have the format 1"):
@@ -141,7 +141,7 @@ def test_other_versions_are_named(table, tmp_path):
     meta = json.loads(str(content["meta"]))
     meta["versions"]["keras"] = "3.0"
     np.savez(checkpoint, **{**content, "meta": np.array(json.dumps(meta))})
-    with pytest.warns(UserWarning, match=r"began with keras 3\.0 and goes on with other versions"):
+    with pytest.warns(UserWarning, match=r"began with keras 3\.0 and resumes with other versions"):
         tiny_forecaster().fit(table, checkpoint=checkpoint, resume=True)
 
 
@@ -155,8 +155,8 @@ def test_training_stops_early_and_keeps_the_best_weights(table):
     assert len(history) == best + 1 + 2 < 20
     assert forecaster.report_["best_step"] == history["step"].iloc[best]
     result = forecaster.backtest(table, part="validation", num_samples=0, step=1, units="scaled")
-    found = result.scores.set_index("line").loc["taylorformer", "teacher_forced_nll"]
-    assert found == pytest.approx(history["validation_teacher_forced_nll"].min(), rel=1e-4)
+    score = result.scores.set_index("line").loc["taylorformer", "teacher_forced_nll"]
+    assert score == pytest.approx(history["validation_teacher_forced_nll"].min(), rel=1e-4)
 
 
 # Kill -9, with the command line and compiled steps.
@@ -221,7 +221,7 @@ def test_killed_five_times_training_ends_with_the_same_weights(tmp_path, record_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_a_polite_stop_says_how_to_go_on(tmp_path, sign):
+def test_a_polite_stop_says_how_to_resume(tmp_path, sign):
     process = start(tmp_path / "model")
     wait_for_change(tmp_path / "model" / "training.npz", None)
     process.send_signal(sign)

@@ -1,0 +1,52 @@
+"""Training plans: checks, epochs and what they make."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from taylorformer.training_and_evaluation.training.plan import TrainingPlan
+
+PLAN = TrainingPlan(4, 1e-3, "constant", max_steps=4, steps_per_epoch=2)
+
+
+def test_steps_are_rounded_up_to_whole_epochs():
+    assert (PLAN.num_epochs, PLAN.epoch_steps, PLAN.total_steps) == (2, 2, 4)
+    longer = dataclasses.replace(PLAN, max_steps=5)
+    assert (longer.num_epochs, longer.epoch_steps, longer.total_steps) == (3, 2, 6)
+    short = dataclasses.replace(PLAN, max_steps=1)
+    assert (short.num_epochs, short.epoch_steps, short.total_steps) == (1, 1, 1)
+
+
+def test_a_plan_is_kept_as_it_was_checked():
+    plan = TrainingPlan(np.int64(4), 1, "constant", np.int64(4), 2)
+    assert type(plan.batch_size) is type(plan.max_steps) is int
+    assert type(plan.learning_rate) is float
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"learning_rate": 0}, "`learning_rate` must be .*above 0"),
+        ({"schedule": "linear"}, "`schedule` must be one of 'constant', 'cosine'"),
+        ({"batch_size": 0}, "`batch_size` must be at least 1"),
+        ({"max_steps": 0}, "`max_steps` must be at least 1"),
+        ({"steps_per_epoch": 0}, "`steps_per_epoch` must be at least 1"),
+        ({"patience": 0}, "`patience` must be at least 1"),
+    ],
+)
+def test_bad_plans(changes, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(PLAN, **changes)
+
+
+def test_the_optimizer_follows_the_schedule_and_clips():
+    assert not PLAN.length_matters
+    assert float(PLAN.make_optimizer().learning_rate) == pytest.approx(1e-3)
+    plan = dataclasses.replace(PLAN, schedule="cosine", max_steps=9)
+    assert plan.length_matters
+    optimizer = plan.make_optimizer()
+    rate = optimizer._learning_rate
+    assert float(rate(0)) == pytest.approx(1e-3)
+    assert float(rate(10)) == pytest.approx(0, abs=1e-9)
+    assert optimizer.global_clipnorm == 10.0
