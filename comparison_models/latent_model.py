@@ -7,18 +7,17 @@ import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from taylorformer.comparison_models.latent_sampler import LatentSampler
+from taylorformer.comparison_models.latent_sampler import TENSORS_HELD, LatentSampler
 from taylorformer.comparison_models.mlp import MLP
 from taylorformer.data_wrangler.checks import check_integer, check_optional_integer
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.layers.attention import apply_dense, seeded_dense, within_range
-from taylorformer.model.probabilistic_model import ProbabilisticModel, Sampler
+from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
+from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.replica_seed import next_seed
+from taylorformer.model.sampling.base import BYTES_PER_FLOAT, MOST_BYTES, Sampler
 from taylorformer.model.sampling.counter_noise import latent_noise
 
 _MOST_LATENT_DIM = 1020
-_MOST_NUMBERS = 2**25
-"""Outputs of one Dense layer of the decoder that are made at once, unless `chunk_size` says so."""
 
 
 def masked_mean(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
@@ -435,7 +434,8 @@ class LatentModel(ProbabilisticModel):
         """Gives log p(y_i given z), `[S, B, N_T]`, some z at once; 0 at masked targets."""
         y, mask = batch["y_target"], batch["target_mask"]
         count = tf.shape(z)[0]
-        most = tf.maximum(_MOST_NUMBERS // tf.maximum(tf.size(places), 1), 1)
+        most = MOST_BYTES // (BYTES_PER_FLOAT * TENSORS_HELD)
+        most = tf.maximum(most // tf.maximum(tf.size(places), 1), 1)
         # Chunks of one size: the last z may come again, and are cut off.
         num_chunks = -(-count // most)
         at_once = -(-count // num_chunks)
@@ -510,16 +510,7 @@ class LatentModel(ProbabilisticModel):
 
         `order` in `sample` has no effect: given z, the targets are independent of one another.
         """
-        return LatentSampler(self)
-
-    def rows_at_once(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        """Returns how many samples, each of one sequence, may be decoded at once; int64."""
-        num_target = tf.shape(batch["x_target"], tf.int64)[1]
-        return tf.maximum(_MOST_NUMBERS // tf.maximum(num_target * self.width, 1), 1)
-
-    def sequences_at_once(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        """Returns how many sequences may be encoded at once; int64."""
-        return tf.maximum(_MOST_NUMBERS // tf.maximum(self.numbers_per_sequence(batch), 1), 1)
+        return LatentSampler(self, xla)
 
     def decode_samples(
         self, batch: Mapping[str, tf.Tensor], latents: tf.Tensor

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from taylorformer.data_wrangler.checks import check_integer, check_optional_integer
-from taylorformer.model.layers.attention import apply_dense, seeded_dense, within_range
+from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
 
 
 @keras.saving.register_keras_serializable("taylorformer")

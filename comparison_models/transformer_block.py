@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from taylorformer.data_wrangler.checks import check_integer, check_number
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.layers.attention import MultiHeadAttention, apply_dense, seeded_dense
+from taylorformer.model.layers.attention import MultiHeadAttention
+from taylorformer.model.layers.dense import apply_dense, seeded_dense
 
 _LAYER_NORM_EPSILON = 1e-5
 
@@ -39,6 +40,8 @@ class TransformerBlock(keras.layers.Layer):
     Raises:
         TypeError, ValueError: an argument outside its range.
     """
+
+    ROW_PARTS = ("call", "finish")
 
     def __init__(
         self,

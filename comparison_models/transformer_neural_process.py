@@ -8,13 +8,15 @@ import tensorflow as tf
 
 from taylorformer.comparison_models.mlp import MLP
 from taylorformer.comparison_models.transformer_block import TransformerBlock
-from taylorformer.comparison_models.transformer_sampler import TransformerLoop, can_be_cached
+from taylorformer.comparison_models.transformer_sampler import TransformerLoop
 from taylorformer.data_wrangler.checks import check_integer, check_number
 from taylorformer.data_wrangler.seeds import child_seed
+from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.layers.mask import context_visibility, target_visibility
-from taylorformer.model.probabilistic_model import ProbabilisticModel, Sampler
+from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.replica_seed import next_seed
-from taylorformer.model.sampling.cached import CachedSampler
+from taylorformer.model.sampling.base import Sampler
+from taylorformer.model.sampling.cached import CachedSampler, can_be_drawn_by_row
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -52,6 +54,8 @@ class TransformerNeuralProcess(ProbabilisticModel):
         TypeError, ValueError: an argument outside its range, or a `width` that `num_heads` does
             not divide where `head_dim` is None.
     """
+
+    ROW_PARTS = ("call", "embed", "read_out")
 
     def __init__(
         self,
@@ -118,10 +122,18 @@ class TransformerNeuralProcess(ProbabilisticModel):
         ]
 
     def make_sampler(self, xla: bool = False) -> Sampler:
-        """Makes the sampler that keeps keys and values, if it knows all parts of this model."""
-        if not can_be_cached(self):
-            return super().make_sampler(xla)
-        return CachedSampler(self, TransformerLoop, xla)
+        """Makes the sampler that keeps keys and values, if that draws this model as it is.
+
+        Args:
+            xla: for a graph that XLA compiles.
+        """
+        has_rows = all(
+            isinstance(block, TransformerBlock) and isinstance(block.attention, MultiHeadAttention)
+            for block in self.blocks
+        )
+        if has_rows and can_be_drawn_by_row(self):
+            return CachedSampler(self, TransformerLoop, xla)
+        return super().make_sampler(xla)
 
     def build(self, input_shape: Mapping[str, Any]) -> None:
         """Makes all weights from the shapes of a batch."""

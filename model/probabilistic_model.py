@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -20,41 +20,22 @@ from taylorformer.data_wrangler.checks import (
     check_number,
     check_optional_integer,
 )
+from taylorformer.model.keras_private import (
+    ModelBuiltBeforeTraining,
+    loss_metric,
+    sublayers,
+)
 from taylorformer.model.replica_seed import next_seed
-from taylorformer.model.sampling.plain import ORDERS, PlainSampler
+from taylorformer.model.sampling.base import Sampler
+from taylorformer.model.sampling.orders import ORDERS
+from taylorformer.model.sampling.plain import PlainSampler
 from taylorformer.model.sampling.shuffling import shuffle_targets
+from taylorformer.model.serving import export_model
 
 LEARNING_RATE = 3e-4
 GLOBAL_CLIPNORM = 10.0
 _SEED_STATE = "seed_state_"
 _MOST_GRADIENT = 1e12
-
-
-class Sampler(Protocol):
-    """What draws joint samples; see `PlainSampler`."""
-
-    def __call__(
-        self,
-        batch: dict[str, tf.Tensor],
-        num_samples: int,
-        seed: tf.Tensor,
-        sequence_keys: tf.Tensor,
-        order: str,
-        chunk_size: int | None,
-        jit_compile: bool = False,
-    ) -> tf.Tensor:
-        """Draws `[S, B, N_T, D_y]`, `chunk_size` of the S B sequences at once."""
-
-    def draw_all(
-        self,
-        batch: dict[str, tf.Tensor],
-        num_samples: int | tf.Tensor,
-        seed: tf.Tensor,
-        keys: tf.Tensor,
-        order: str = "given",
-        chunk_size: int | None = None,
-    ) -> tf.Tensor:
-        """Draws `[S, B, N_T, D_y]` as one graph, some samples at once; sizes may be unknown."""
 
 
 def default_optimizer() -> keras.optimizers.Optimizer:
@@ -106,7 +87,7 @@ def _seeded_dataset(
     return epochs.flat_map(epoch).prefetch(tf.data.AUTOTUNE), -(-count // batch_size)
 
 
-class ProbabilisticModel(keras.Model):
+class ProbabilisticModel(ModelBuiltBeforeTraining):
     """A joint distribution of targets given a context, with one contract for all models.
 
     One batch is `(inputs, y_target)`: `inputs` a dictionary as
@@ -129,6 +110,9 @@ class ProbabilisticModel(keras.Model):
     Raises:
         TypeError, ValueError: an argument outside its range.
     """
+
+    ROW_PARTS = ("prepare", "finish_outputs")
+    """Methods on which a loop relies that draws targets row by row; see `can_be_drawn_by_row`."""
 
     def __init__(
         self,
@@ -169,7 +153,7 @@ class ProbabilisticModel(keras.Model):
             ValueError: shapes that do not fit one another, or an unknown D_x or D_y.
         """
         self._remember_sizes(input_shape)
-        if not all(layer.built for layer in self._flatten_layers(include_self=False)):
+        if not all(layer.built for layer in sublayers(self)):
             # A subclass that writes `call` alone: its layers build themselves when they are called.
             x, y = tf.zeros([1, 1, self.x_dims]), tf.zeros([1, 1, self.y_dims])
             with tf.init_scope():
@@ -339,7 +323,7 @@ class ProbabilisticModel(keras.Model):
         Args:
             xla: for a graph that XLA compiles.
         """
-        return PlainSampler(self, fixed_length=xla)
+        return PlainSampler(self, xla)
 
     @staticmethod
     def _sequence_keys(sequence_keys: Any, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
@@ -567,13 +551,6 @@ class ProbabilisticModel(keras.Model):
         context = tf.distribute.get_replica_context()
         return tf.math.divide_no_nan(own, context.all_reduce(tf.distribute.ReduceOp.SUM, own))
 
-    def _maybe_symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
-        # What Keras does here under several replicas cannot take boolean masks, and there is
-        # nothing left to build.
-        metrics = self._compile_metrics
-        if not self.built or (metrics is not None and not metrics.built):
-            super()._maybe_symbolic_build(iterator=iterator, data_batch=data_batch)
-
     def test_step(self, data: Any) -> dict[str, tf.Tensor]:
         """One step of `evaluate`."""
         inputs, y_target, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
@@ -647,8 +624,9 @@ class ProbabilisticModel(keras.Model):
         )
         self.nll_tracker.update_state(nll, sample_weight=weights)
         self.mse_tracker.update_state(mse, sample_weight=weights)
-        if self._loss_tracker is not None:
-            self._loss_tracker.update_state(loss, sample_weight=tf.reduce_sum(weights))
+        average = loss_metric(self)
+        if average is not None:
+            average.update_state(loss, sample_weight=tf.reduce_sum(weights))
         return self.compute_metrics(None, batch["y_target"], outputs["mean"], mask)
 
     # Saving.
@@ -680,8 +658,6 @@ class ProbabilisticModel(keras.Model):
         Raises:
             ValueError: the model has not been built, or another format.
         """
-        from taylorformer.model.serving import export_model
-
         check_choice("format", format, ("tf_saved_model",))
         if not self.built:
             raise ValueError(

@@ -7,21 +7,35 @@ as `<name>_masked`. All share one graph for drawing and one for the density.
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from taylorformer.model.sampling.plain import batch_spec
-
-if TYPE_CHECKING:
-    from taylorformer.model.probabilistic_model import ProbabilisticModel
+from taylorformer.model.sampling.base import Sampler, batch_spec
 
 Endpoint = Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]]
 
 NUM_SAMPLES = tf.TensorSpec([], tf.int32, "num_samples")
 SEED = tf.TensorSpec([], tf.int32, "seed")
 QUANTILE_LEVELS = tf.TensorSpec([None], tf.float32, "quantile_levels")
+
+
+class ServedModel(Protocol):
+    """What is read of a model to serve it; a `ProbabilisticModel` that has been built has it."""
+
+    x_dims: int
+    y_dims: int
+    weights: list[Any]
+
+    def prepare(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        """Prepares a batch of the data contract."""
+
+    def make_sampler(self) -> Sampler:
+        """Makes what draws joint samples."""
+
+    def log_prob(self, inputs: Mapping[str, Any], y_target: Any) -> tf.Tensor:
+        """Returns the joint log density of the targets, `[B]`."""
 
 
 class Drawing:
@@ -31,7 +45,7 @@ class Drawing:
         model: a model that has been built.
     """
 
-    def __init__(self, model: "ProbabilisticModel") -> None:
+    def __init__(self, model: ServedModel) -> None:
         self._model = model
         spec = batch_spec(model.x_dims, model.y_dims)
         self._sampler = model.make_sampler()
@@ -128,7 +142,7 @@ def endpoint(function: Endpoint, inputs: Iterable[tf.TensorSpec]) -> tf.types.ex
 
 
 def save_endpoints(
-    model: "ProbabilisticModel",
+    model: ServedModel,
     endpoints: Mapping[str, tf.types.experimental.Callable],
     path: str | os.PathLike[str],
 ) -> None:
@@ -141,7 +155,7 @@ def save_endpoints(
     tf.saved_model.save(module, os.fspath(path), signatures=dict(endpoints))
 
 
-def export_model(model: "ProbabilisticModel", path: str | os.PathLike[str]) -> None:
+def export_model(model: ServedModel, path: str | os.PathLike[str]) -> None:
     """Writes a model as a SavedModel; see `ProbabilisticModel.export`."""
     drawing = Drawing(model)
     x_dims, y_dims = model.x_dims, model.y_dims

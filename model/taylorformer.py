@@ -9,10 +9,13 @@ import tensorflow as tf
 from taylorformer.data_wrangler.features.masked_normalization import MaskedBatchNormalization
 from taylorformer.data_wrangler.features.representation_extractor import RepresentationExtractor
 from taylorformer.data_wrangler.seeds import child_seed
+from taylorformer.model.keras_private import sublayers
 from taylorformer.model.layers.local_taylor import LocalTaylor
 from taylorformer.model.layers.mha_x_net import TOWERS, MHAXNet
-from taylorformer.model.probabilistic_model import ProbabilisticModel, Sampler
-from taylorformer.model.sampling.cached import CachedLoop, CachedSampler, can_be_cached
+from taylorformer.model.probabilistic_model import ProbabilisticModel
+from taylorformer.model.sampling.base import Sampler
+from taylorformer.model.sampling.cached import CachedSampler, can_be_drawn_by_row
+from taylorformer.model.sampling.taylorformer_loop import TaylorformerLoop
 
 _EXTRACTOR_DEFAULTS = {
     "encoding_dim": 32,
@@ -62,6 +65,8 @@ class Taylorformer(ProbabilisticModel):
     Raises:
         TypeError, ValueError: an argument outside its range, or settings that contradict.
     """
+
+    ROW_PARTS = ("call",)
 
     def __init__(
         self,
@@ -153,9 +158,13 @@ class Taylorformer(ProbabilisticModel):
                 )
 
     def make_sampler(self, xla: bool = False) -> Sampler:
-        """Makes the sampler that keeps keys and values, if it knows all parts of this model."""
-        if can_be_cached(self):
-            return CachedSampler(self, CachedLoop, xla)
+        """Makes the sampler that keeps keys and values, if that draws this model as it is.
+
+        Args:
+            xla: for a graph that XLA compiles.
+        """
+        if isinstance(self.local_taylor.network, MHAXNet) and can_be_drawn_by_row(self):
+            return CachedSampler(self, TaylorformerLoop, xla)
         return super().make_sampler(xla)
 
     @property
@@ -170,7 +179,7 @@ class Taylorformer(ProbabilisticModel):
         if "xy" not in self.towers:
             # Derivative features are read by MHA-XY alone; a weight that nothing reads must not
             # count as trainable.
-            for layer in self.local_taylor.representation_extractor._flatten_layers():
+            for layer in sublayers(self.local_taylor.representation_extractor):
                 if isinstance(layer, MaskedBatchNormalization):
                     layer.trainable = False
         self.built = True

@@ -18,6 +18,7 @@ from taylorformer.comparison_models.transformer_neural_process import Transforme
 from taylorformer.data_wrangler.features.masked_normalization import MaskedBatchNormalization
 from taylorformer.data_wrangler.features.positional_encoding import PositionalEncoding
 from taylorformer.data_wrangler.features.representation_extractor import RepresentationExtractor
+from taylorformer.model.keras_private import sublayers
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.layers.attention_block import AttentionBlock
 from taylorformer.model.layers.local_taylor import LocalTaylor
@@ -118,7 +119,7 @@ def seed_generators(model: keras.Model) -> list[keras.random.SeedGenerator]:
     """Finds every generator of a model, to set it back."""
     return [
         value
-        for layer in model._flatten_layers()
+        for layer in (model, *sublayers(model))
         for value in vars(layer).values()
         if isinstance(value, keras.random.SeedGenerator)
     ]

@@ -20,11 +20,7 @@ from taylorformer.data_wrangler.features.neighbours import (
     shuffled_order,
 )
 from taylorformer.data_wrangler.features.positional_encoding import PositionalEncoding
-
-
-def rows_first(values: tf.Tensor) -> tf.Tensor:
-    """Lays `[B, N, ..]` out as `[N, B, ..]`."""
-    return tf.transpose(values, [1, 0, *range(2, len(values.shape))])
+from taylorformer.data_wrangler.features.row_features import RowFeatures
 
 
 def _flatten_derivative(derivative: tf.Tensor) -> tf.Tensor:
@@ -35,7 +31,7 @@ def _flatten_derivative(derivative: tf.Tensor) -> tf.Tensor:
 
 
 @keras.saving.register_keras_serializable("taylorformer")
-class RepresentationExtractor(keras.layers.Layer):
+class RepresentationExtractor(RowFeatures):
     """Makes the features of every point from the points that it may see.
 
     For point i the seen points are the observed ones among the other context points if i is a
@@ -45,7 +41,7 @@ class RepresentationExtractor(keras.layers.Layer):
     (paper, equations for W, Q and K)
 
     - `X^fe = [PE(X), X^n, dX]`, which reads x only,
-    - `Y^fe = [Y, dY, D, flag]`, which reads the point's own y,
+    - `Y^fe = [Y, dY, D, flag]`, which reads the y of the point itself,
     - `Y^seen = [Y^n, D^n, flag]`, which reads y of seen points only.
 
     Ties are broken at random in training, as in the paper, and by a fixed rule otherwise (see
@@ -69,6 +65,20 @@ class RepresentationExtractor(keras.layers.Layer):
         TypeError, ValueError: an argument outside its range, or one that does not fit D_x
             (when the layer is built).
     """
+
+    ROW_PARTS = (
+        "call",
+        "_add_of_itself",
+        "_add_of_nearest",
+        "_add_second_of_itself",
+        "_features",
+        "_features_and_neighbourhood",
+        "_neighbourhood",
+        "_normalized",
+        "_packed",
+        "_state",
+        "_taylor_terms",
+    )
 
     def __init__(
         self,
@@ -200,21 +210,23 @@ class RepresentationExtractor(keras.layers.Layer):
         x_fe, y_fe = [self.positional_encoding(x)], [y]
         y_seen: list[tf.Tensor] = []
         terms = tf.zeros_like(batch["y_target"])
-        near: dict[str, tf.Tensor] = {}
+        neighbour: dict[str, tf.Tensor] = {}
         if self.feature_order >= 1 or self.taylor_order is not None:
-            near = self._neighbourhood(batch, x, y, observed, target_seen, training)
-            terms = self._taylor_terms(near, num_context)
+            neighbour = self._neighbourhood(batch, x, y, observed, target_seen, training)
+            terms = self._taylor_terms(neighbour, num_context)
             if self.feature_order >= 1:
                 is_context = tf.range(tf.shape(x)[1])[tf.newaxis, :, tf.newaxis] < num_context
                 for added, features_of in zip(
-                    (x_fe, y_fe, y_seen), self._features(near, is_context, training), strict=True
+                    (x_fe, y_fe, y_seen),
+                    self._features(neighbour, is_context, training),
+                    strict=True,
                 ):
                     added.extend(features_of)
         features["x_fe"] = tf.concat(x_fe, axis=-1)
         features["y_fe"] = tf.concat(y_fe, axis=-1)
         features["y_seen"] = tf.concat(y_seen, axis=-1) if y_seen else y[..., :0]
         features["taylor_terms"] = terms
-        return features, near
+        return features, neighbour
 
     def _orders(
         self, batch: Mapping[str, tf.Tensor], training: bool
@@ -250,148 +262,61 @@ class RepresentationExtractor(keras.layers.Layer):
         def of_nearest(values: tf.Tensor) -> tf.Tensor:
             return tf.where(has_nearest, tf.gather(values, nearest, batch_dims=1), 0.0)
 
-        near = {"points": points, "seen": seen, "has_n": has_nearest, "observed": observed}
-        near["x_n"], near["y_n"] = of_nearest(x), of_nearest(y)
-        near["dx"] = tf.where(has_nearest, x - near["x_n"], 0.0)
-        near["x_nn"], near["dx_n"] = of_nearest(near["x_n"]), of_nearest(near["dx"])
+        neighbour = {"points": points, "seen": seen, "has_n": has_nearest, "observed": observed}
+        neighbour["x_n"], neighbour["y_n"] = of_nearest(x), of_nearest(y)
+        neighbour["dx"] = tf.where(has_nearest, x - neighbour["x_n"], 0.0)
+        neighbour["x_nn"], neighbour["dx_n"] = (
+            of_nearest(neighbour["x_n"]),
+            of_nearest(neighbour["dx"]),
+        )
         if self._needs_derivative:
             x_of_points = tf.gather(x[..., : self._dims], points, batch_dims=1)
-            near["delta_x"] = x[:, :, tf.newaxis, : self._dims] - x_of_points
-            near["y_of_points"] = tf.gather(y, points, batch_dims=1)
-        self._add_own(near, y)
+            neighbour["delta_x"] = x[:, :, tf.newaxis, : self._dims] - x_of_points
+            neighbour["y_of_points"] = tf.gather(y, points, batch_dims=1)
+        self._add_of_itself(neighbour, y)
         if self._needs_derivative:
-            self._add_of_nearest(near, ("d",), of_nearest(self._packed(near, ("d",))))
+            self._add_of_nearest(neighbour, ("d",), of_nearest(self._packed(neighbour, ("d",))))
         if self._needs_second_derivative:
-            self._add_own_second(near)
-            self._add_of_nearest(near, ("dd", "d2"), of_nearest(self._packed(near, ("dd", "d2"))))
-        return near
+            self._add_second_of_itself(neighbour)
+            self._add_of_nearest(
+                neighbour, ("dd", "d2"), of_nearest(self._packed(neighbour, ("dd", "d2")))
+            )
+        return neighbour
 
-    # One target row at a time, for the sampler: B sequences with S samples each. The samples of a
-    # sequence stand where its points stand elsewhere, `[B, S, F]`.
-
-    def before_sampling(
-        self, inputs: Mapping[str, tf.Tensor]
-    ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor], tf.Tensor]:
-        """Makes everything that reads x and y_context only.
-
-        Args:
-            inputs: a prepared batch, targets in the order in which they will be drawn.
-
-        Returns:
-            The features (`y_fe`, `y_seen` and `taylor_terms` are right in context rows only), what
-            is known about the neighbours of target rows (each with the rows first, `[N_T, B, ..]`),
-            and the state of the context points `[N_C, B, C]`, see `sample_row`.
-        """
-        num_context = tf.shape(inputs["x_context"])[1]
-        shape = tf.concat([tf.shape(inputs["x_target"])[:2], [self._y_dims]], axis=0)
-        features, near = self._features_and_neighbourhood(
-            {**inputs, "y_target": tf.zeros(shape)}, training=False
-        )
-        state = self._state(near, features["y"])[:, :num_context]
-        names = ("points", "seen", "has_n", "observed", "x_n", "dx", "x_nn", "dx_n", "delta_x")
-        rows = {name: rows_first(near[name][:, num_context:]) for name in names if name in near}
-        return features, rows, rows_first(state)
-
-    def sample_row(
-        self, rows: Mapping[str, tf.Tensor], i: tf.Tensor, state: tf.Tensor
-    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]:
-        """Makes what target i may know before its y is drawn.
-
-        Args:
-            rows: what `before_sampling` gave.
-            i: the number of the target.
-            state: `[N, B, S, C]`, for context and earlier targets what others may want to know of
-                a point: y, D, dD, D2 and flags.
-
-        Returns:
-            What is known about its neighbours, for `sampled_row`; `y_seen` `[B, S, F_s]` and
-            `taylor_terms` `[B, S, D_y]`.
-        """
-        if not rows:
-            y = state[0, ..., : self._y_dims]
-            return {}, y[..., :0], tf.zeros_like(y)
-        num_samples = tf.shape(state)[2]
-        near: dict[str, tf.Tensor] = {}
-        for name, values in rows.items():
-            row = values[i]
-            if name != "points":
-                repeats = [1, num_samples, *[1] * (len(row.shape) - 1)]
-                row = tf.tile(row[:, tf.newaxis], repeats)
-            near[name] = row
-        points = near.pop("points")
-        sequences = tf.range(tf.shape(points)[0])[:, tf.newaxis]
-        places = tf.stack([points, tf.broadcast_to(sequences, tf.shape(points))], axis=-1)
-        found = tf.transpose(tf.gather_nd(state, places), [0, 2, 1, 3])
-        near["y_of_points"] = found[..., : self._y_dims]
-        of_nearest = tf.where(near["has_n"], found[:, :, 0], 0.0)
-        near["y_n"] = of_nearest[..., : self._y_dims]
-        self._add_of_nearest(near, self._kept, of_nearest[..., self._y_dims :])
-        # What needs its own y is not known yet.
-        before = {**near, "dy": tf.zeros_like(near["y_n"])}
-        for name in self._kept:
-            before[name] = tf.zeros_like(near[f"{name}_n"])
-            before[f"{name}_flag"] = tf.zeros_like(near[f"{name}_n_flag"])
-        y_seen = near["y_n"][..., :0]
-        if self.feature_order >= 1:
-            is_context = tf.zeros_like(near["has_n"])
-            y_seen = tf.concat(self._features(before, is_context, False)[2], axis=-1)
-        return near, y_seen, self._taylor_terms(before, tf.constant(0))
-
-    def sampled_row(
-        self, near: Mapping[str, tf.Tensor], y: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Makes what the others may know of a target once its y is drawn.
-
-        Args:
-            near: what `sample_row` gave.
-            y: `[B, S, D_y]`.
-
-        Returns:
-            `y_fe` `[B, S, F_y]` and the state `[B, S, C]`.
-        """
-        if not near:
-            return y, y
-        near = dict(near)
-        self._add_own(near, y)
-        if self._needs_second_derivative:
-            self._add_own_second(near)
-        y_fe = [y]
-        if self.feature_order >= 1:
-            y_fe += self._features(near, tf.zeros_like(near["has_n"]), False)[1]
-        return tf.concat(y_fe, axis=-1), self._state(near, y)
-
-    def _add_own(self, near: dict[str, tf.Tensor], y: tf.Tensor) -> None:
+    def _add_of_itself(self, neighbour: dict[str, tf.Tensor], y: tf.Tensor) -> None:
         """Adds dY, D and its flag: what needs the y `[B, N, D_y]` of a point itself."""
-        near["dy"] = tf.where(near["has_n"], y - near["y_n"], 0.0)
+        neighbour["dy"] = tf.where(neighbour["has_n"], y - neighbour["y_n"], 0.0)
         if self._needs_derivative:
-            delta_y = y[:, :, tf.newaxis] - near["y_of_points"]
-            near["d"], flag = self._estimate_derivative(near["delta_x"], delta_y, near["seen"])
-            near["d_flag"] = flag & near["observed"][..., tf.newaxis]
+            delta_y = y[:, :, tf.newaxis] - neighbour["y_of_points"]
+            neighbour["d"], flag = self._estimate_derivative(
+                neighbour["delta_x"], delta_y, neighbour["seen"]
+            )
+            neighbour["d_flag"] = flag & neighbour["observed"][..., tf.newaxis]
 
-    def _add_own_second(self, near: dict[str, tf.Tensor]) -> None:
+    def _add_second_of_itself(self, neighbour: dict[str, tf.Tensor]) -> None:
         """Adds dD and D2 with their flags, from D and D^n."""
-        flag = near["d_flag"] & near["d_n_flag"]
-        difference = tf.where(flag, (near["d"] - near["d_n"])[..., 0], 0.0)
-        near["dd"], near["dd_flag"] = difference, flag
-        near["d2"], near["d2_flag"] = ratio(
-            difference, near["dx"][..., :1], flag, self.max_derivative
+        flag = neighbour["d_flag"] & neighbour["d_n_flag"]
+        difference = tf.where(flag, (neighbour["d"] - neighbour["d_n"])[..., 0], 0.0)
+        neighbour["dd"], neighbour["dd_flag"] = difference, flag
+        neighbour["d2"], neighbour["d2_flag"] = ratio(
+            difference, neighbour["dx"][..., :1], flag, self.max_derivative
         )
 
-    def _state(self, near: Mapping[str, tf.Tensor], y: tf.Tensor) -> tf.Tensor:
+    def _state(self, neighbour: Mapping[str, tf.Tensor], y: tf.Tensor) -> tf.Tensor:
         """Lays out what others may want to know of each point, `[B, N, C]`: y, D, dD, D2, flags."""
-        return tf.concat([y, self._packed(near, self._kept)], axis=-1) if self._kept else y
+        return tf.concat([y, self._packed(neighbour, self._kept)], axis=-1) if self._kept else y
 
     @staticmethod
-    def _packed(near: Mapping[str, tf.Tensor], names: tuple[str, ...]) -> tf.Tensor:
+    def _packed(neighbour: Mapping[str, tf.Tensor], names: tuple[str, ...]) -> tf.Tensor:
         """Puts some of D, dD, D2 behind one another, each with its flag: `[B, N, C]`."""
         parts = []
         for name in names:
-            values = _flatten_derivative(near[name]) if name == "d" else near[name]
-            parts += [values, tf.cast(near[f"{name}_flag"], tf.float32)]
+            values = _flatten_derivative(neighbour[name]) if name == "d" else neighbour[name]
+            parts += [values, tf.cast(neighbour[f"{name}_flag"], tf.float32)]
         return tf.concat(parts, axis=-1)
 
     def _add_of_nearest(
-        self, near: dict[str, tf.Tensor], names: tuple[str, ...], packed: tf.Tensor
+        self, neighbour: dict[str, tf.Tensor], names: tuple[str, ...], packed: tf.Tensor
     ) -> None:
         """Adds D^n, dD^n, D2^n and flags, from what `_packed` gives for the nearest points."""
         shape = tf.shape(packed)
@@ -401,7 +326,7 @@ class RepresentationExtractor(keras.layers.Layer):
             values, flag = packed[..., start : start + size], packed[..., start + size, tf.newaxis]
             if name == "d":
                 values = tf.reshape(values, [shape[0], shape[1], self._y_dims, self._dims])
-            near[f"{name}_n"], near[f"{name}_n_flag"] = values, flag > 0
+            neighbour[f"{name}_n"], neighbour[f"{name}_n_flag"] = values, flag > 0
             start += size + 1
 
     def _estimate_derivative(
@@ -410,70 +335,72 @@ class RepresentationExtractor(keras.layers.Layer):
         """Estimates D `[B, N, D_y, M]` and its flag `[B, N, 1]`; a place to override."""
         return estimate_derivative(delta_x, delta_y, seen, self.max_derivative)
 
-    def _taylor_terms(self, near: Mapping[str, tf.Tensor], num_context: tf.Tensor) -> tf.Tensor:
+    def _taylor_terms(
+        self, neighbour: Mapping[str, tf.Tensor], num_context: tf.Tensor
+    ) -> tf.Tensor:
         """Sums the explicit terms of the targets up to order p about n(i)."""
         if self.taylor_order is None:
-            return tf.zeros_like(near["y_n"][:, num_context:])
-        terms = near["y_n"][:, num_context:]
-        dx = near["dx"][:, num_context:, : self._dims]
+            return tf.zeros_like(neighbour["y_n"][:, num_context:])
+        terms = neighbour["y_n"][:, num_context:]
+        dx = neighbour["dx"][:, num_context:, : self._dims]
         if self.taylor_order >= 1:
-            derivative = tf.where(near["d_n_flag"][..., tf.newaxis], near["d_n"], 0.0)
+            derivative = tf.where(neighbour["d_n_flag"][..., tf.newaxis], neighbour["d_n"], 0.0)
             terms += tf.reduce_sum(derivative[:, num_context:] * dx[:, :, tf.newaxis], axis=-1)
         if self.taylor_order >= 2:
-            second = tf.where(near["d2_n_flag"], near["d2_n"], 0.0)
+            second = tf.where(neighbour["d2_n_flag"], neighbour["d2_n"], 0.0)
             terms += 0.5 * second[:, num_context:] * tf.square(dx)
         return terms
 
     def _features(
-        self, near: Mapping[str, tf.Tensor], is_context: tf.Tensor, training: bool
+        self, neighbour: Mapping[str, tf.Tensor], is_context: tf.Tensor, training: bool
     ) -> tuple[list[tf.Tensor], list[tf.Tensor], list[tf.Tensor]]:
         """Returns what q >= 1 adds to X^fe, Y^fe and Y^seen."""
-        own, of_neighbour = self._normalized(
+        of_itself, of_neighbour = self._normalized(
             self.derivative_normalization,
-            (_flatten_derivative(near["d"]), near["d_flag"]),
-            (_flatten_derivative(near["d_n"]), near["d_n_flag"]),
+            (_flatten_derivative(neighbour["d"]), neighbour["d_flag"]),
+            (_flatten_derivative(neighbour["d_n"]), neighbour["d_n_flag"]),
             is_context,
             training,
         )
-        x_fe = [near["x_n"], near["dx"]]
-        y_fe = [near["dy"], *own]
-        y_seen = [near["y_n"], *of_neighbour]
+        x_fe = [neighbour["x_n"], neighbour["dx"]]
+        y_fe = [neighbour["dy"], *of_itself]
+        y_seen = [neighbour["y_n"], *of_neighbour]
         if self.feature_order == 2:
-            x_fe += [near["x_nn"], near["dx_n"]]
+            x_fe += [neighbour["x_nn"], neighbour["dx_n"]]
             for name, normalization in (
                 ("dd", self.difference_normalization),
                 ("d2", self.second_derivative_normalization),
             ):
-                own, of_neighbour = self._normalized(
+                of_itself, of_neighbour = self._normalized(
                     normalization,
-                    (near[name], near[f"{name}_flag"]),
-                    (near[f"{name}_n"], near[f"{name}_n_flag"]),
+                    (neighbour[name], neighbour[f"{name}_flag"]),
+                    (neighbour[f"{name}_n"], neighbour[f"{name}_n_flag"]),
                     is_context,
                     training,
                 )
-                y_fe += own
+                y_fe += of_itself
                 y_seen += of_neighbour
         return x_fe, y_fe, y_seen
 
     def _normalized(
         self,
         normalization: MaskedBatchNormalization,
-        own: tuple[tf.Tensor, tf.Tensor],
+        of_itself: tuple[tf.Tensor, tf.Tensor],
         of_neighbour: tuple[tf.Tensor, tf.Tensor],
         is_context: tf.Tensor,
         training: bool,
     ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
         """Normalises a derivative and the neighbour's by the statistics of context points."""
-        statistics = (own[1] & is_context)[..., 0]
-        values = tf.concat([own[0], of_neighbour[0]], axis=1)
-        flags = tf.concat([own[1], of_neighbour[1]], axis=1)
+        statistics = (of_itself[1] & is_context)[..., 0]
+        values = tf.concat([of_itself[0], of_neighbour[0]], axis=1)
+        flags = tf.concat([of_itself[1], of_neighbour[1]], axis=1)
         mask = tf.concat([statistics, tf.zeros_like(statistics)], axis=1)
         values = tf.where(flags, values, 0.0)
         normalized = normalization(values, mask, training=training)
         normalized = tf.where(flags, normalized, 0.0)
-        own_values, neighbour_values = tf.split(normalized, 2, axis=1)
-        own_flag, neighbour_flag = tf.split(tf.cast(flags, tf.float32), 2, axis=1)
-        return [own_values, own_flag], [neighbour_values, neighbour_flag]
+        values_of_itself, neighbour_values = tf.split(normalized, 2, axis=1)
+        flag_of_itself, neighbour_flag = tf.split(tf.cast(flags, tf.float32), 2, axis=1)
+        return [values_of_itself, flag_of_itself], [neighbour_values, neighbour_flag]
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

@@ -1,86 +1,22 @@
 """Multi-head attention with exact zeros for rows that see nothing."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from taylorformer.data_wrangler.checks import check_integer, check_optional_integer
-from taylorformer.data_wrangler.seeds import child_seed
+from taylorformer.model.layers.dense import (
+    LARGEST_FLOAT16,
+    JoinedDense,
+    apply_dense,
+    apply_joined,
+    seeded_dense,
+    within_range,
+)
 
 _HIDDEN = tf.float32.min / 2
-_LARGEST_FLOAT16 = 65504.0
-
-
-def within_range(values: tf.Tensor, dtype: str, bound: float | None = None) -> tf.Tensor:
-    """Bounds numbers of float16, so that no sum of products overflows.
-
-    float16 ends at 65504, and 0 times inf is NaN: a huge y would shine through the mask, by way of
-    a row that may see it. In other dtypes nothing is done.
-
-    Args:
-        values: `[.., F]`.
-        dtype: the compute dtype.
-        bound: the largest size. None: what a Dense layer may read, with weights up to 2.
-    """
-    if dtype != "float16":
-        return values
-    if bound is None:
-        bound = _LARGEST_FLOAT16 / (2 * values.shape[-1])
-    return tf.cast(tf.clip_by_value(values, -bound, bound), tf.float16)
-
-
-def apply_dense(
-    dense: keras.layers.Dense, values: tf.Tensor, heads: tuple[int, int] | None = None
-) -> tf.Tensor:
-    """Applies a Dense layer to the rows of `[B, N, F]`, as one matrix.
-
-    Given three axes of unknown lengths, Keras works out the shapes of each product anew, in twenty
-    small operations: more than the product itself costs where rows are drawn one by one.
-
-    Args:
-        dense: the layer.
-        values: `[B, N, F]`.
-        heads: (H, d) to lay the outcome out as `[B, N, H, d]`. None: `[B, N, units]`.
-    """
-    row = (dense.units,) if heads is None else heads
-    shape = tf.shape(values)
-    rows = dense(tf.reshape(values, [shape[0] * shape[1], values.shape[-1]]))
-    rows = tf.reshape(rows, [shape[0], shape[1], *row])
-    rows.set_shape([*values.shape[:-1], *row])
-    return rows
-
-
-def joined_dense(denses: Sequence[keras.layers.Dense], dtype: str) -> tuple[tf.Tensor, tf.Tensor]:
-    """Lays Dense layers that read the same rows side by side, as one kernel and one bias.
-
-    One product instead of several: where rows are drawn one by one, starting a product costs more
-    than the product.
-
-    Args:
-        denses: the layers, with a bias and without activation.
-        dtype: of the kernel `[F, C]` and the bias `[C]`, C the sum of their units.
-    """
-    kernel = tf.concat([tf.cast(dense.kernel, dtype) for dense in denses], axis=1)
-    return kernel, tf.concat([tf.cast(dense.bias, dtype) for dense in denses], axis=0)
-
-
-def apply_joined(joined: tuple[tf.Tensor, tf.Tensor], values: tf.Tensor) -> tf.Tensor:
-    """Applies what `joined_dense` gave to `[B, S, F]`; gives `[B, S, C]`."""
-    kernel, bias = joined
-    shape = tf.shape(values)
-    rows = tf.reshape(values, [shape[0] * shape[1], kernel.shape[0]])
-    rows = tf.matmul(tf.cast(rows, kernel.dtype), kernel) + bias
-    return tf.reshape(rows, [shape[0], shape[1], kernel.shape[1]])
-
-
-def seeded_dense(
-    width: int, seed: int | None, place: int, dtype: Any, name: str
-) -> keras.layers.Dense:
-    """Makes a Dense layer whose first weights follow from the seed of the whole it is part of."""
-    initializer = keras.initializers.GlorotUniform(seed=child_seed(seed, place))
-    return keras.layers.Dense(width, kernel_initializer=initializer, dtype=dtype, name=name)
+"""The score of what is hidden: exp of it is 0, and a difference of two such scores is finite."""
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -100,6 +36,22 @@ class MultiHeadAttention(keras.layers.Layer):
     Raises:
         TypeError, ValueError: an argument outside its range.
     """
+
+    ROW_PARTS = (
+        "call",
+        "attend_row",
+        "attention_weights",
+        "bounded",
+        "columns",
+        "keys_and_values",
+        "query_key_value",
+        "weigh_values",
+        "_attend",
+        "_finish",
+        "_keys",
+        "_project",
+        "_queries",
+    )
 
     def __init__(
         self, num_heads: int, head_dim: int, width: int, seed: int | None = None, **kwargs: Any
@@ -171,7 +123,12 @@ class MultiHeadAttention(keras.layers.Layer):
             attended = tf.concat([context, target], axis=2)
         return self._finish(attended)
 
-    # One row at a time, for the sampler: B sequences with S samples each. What samples share has
+    @property
+    def row_denses(self) -> list[keras.layers.Dense]:
+        """The Dense layers whose weights are read where rows are drawn one by one."""
+        return [self.query_dense, self.key_dense, self.value_dense]
+
+    # One row at a time, for samplers: B sequences with S samples each. What samples share has
     # no axis of samples; what they do not share is laid out `[N_T, d, B, H, S]`, so that one more
     # row is one contiguous piece, and sums over d or over rows run along what is contiguous.
 
@@ -200,9 +157,7 @@ class MultiHeadAttention(keras.layers.Layer):
         parts = [shape[0], shape[1], count, self.num_heads, self.head_dim]
         return tf.unstack(tf.transpose(tf.reshape(projected, parts), [2, 4, 0, 3, 1]), num=count)
 
-    def query_key_value(
-        self, row: tf.Tensor, joined: tuple[tf.Tensor, tf.Tensor]
-    ) -> list[tf.Tensor]:
+    def query_key_value(self, row: tf.Tensor, joined: JoinedDense) -> list[tf.Tensor]:
         """Projects one row of every sample to its query, key and value, in one product.
 
         Args:
@@ -284,7 +239,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def bounded(self, factors: tf.Tensor) -> tf.Tensor:
         """Bounds queries and keys so that their products fit in float16."""
-        bound = (_LARGEST_FLOAT16 / self.head_dim) ** 0.5
+        bound = (LARGEST_FLOAT16 / self.head_dim) ** 0.5
         return within_range(factors, self.compute_dtype, bound)
 
     def _finish(self, attended: tf.Tensor) -> tf.Tensor:

@@ -7,12 +7,8 @@ import tensorflow as tf
 
 from taylorformer.data_wrangler.checks import check_number
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.layers.attention import (
-    MultiHeadAttention,
-    apply_dense,
-    seeded_dense,
-    within_range,
-)
+from taylorformer.model.layers.attention import MultiHeadAttention
+from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
 
 _LAYER_NORM_EPSILON = 1e-3
 
@@ -36,6 +32,8 @@ class AttentionBlock(keras.layers.Layer):
     Raises:
         TypeError, ValueError: an argument outside its range.
     """
+
+    ROW_PARTS = ("call", "finish", "skip")
 
     def __init__(
         self,
@@ -112,6 +110,11 @@ class AttentionBlock(keras.layers.Layer):
             query, key, value, visible=visible, context_visible=context_visible
         )
         return self.finish(attended, self.skip(query), training=training)
+
+    @property
+    def row_denses(self) -> list[keras.layers.Dense]:
+        """The Dense layers whose weights are read where rows are drawn one by one."""
+        return [] if self.skip_dense is None else [self.skip_dense]
 
     def skip(self, query: tf.Tensor) -> tf.Tensor:
         """What the attention is added to, `[B, R, width]`."""

@@ -41,6 +41,8 @@ class LocalTaylor(keras.layers.Layer):
         ValueError: p is none of None, 0, 1, 2, or not the extractor's.
     """
 
+    ROW_PARTS = ("call",)
+
     def __init__(
         self,
         network: keras.layers.Layer,

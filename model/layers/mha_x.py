@@ -18,6 +18,8 @@ class MHAX(AttentionTower):
     `head_dim`, `width`, `num_layers`, `dropout`, `seed`.
     """
 
+    ROW_PARTS = ("call", "before_sampling", "run_row")
+
     def build(self, x_fe_shape: Any, y_shape: Any) -> None:
         """Builds the blocks from the widths of `X^fe` and Y."""
         self._build_blocks(x_fe_shape[-1], y_shape[-1])
@@ -62,7 +64,7 @@ class MHAX(AttentionTower):
         last, query = self.blocks[-1], hidden[:, tf.shape(context_visible)[-1] :]
         return last.attention.attention_weights(query, hidden, visible), last.skip(query)
 
-    def sample_row(self, weighted: tf.Tensor, sees: tf.Tensor, skip: tf.Tensor) -> tf.Tensor:
+    def run_row(self, weighted: tf.Tensor, sees: tf.Tensor, skip: tf.Tensor) -> tf.Tensor:
         """Gives O_X of one target row of every sample, `[B, S, width]`, float32.
 
         Args:

@@ -7,7 +7,12 @@ import keras
 import tensorflow as tf
 
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.layers.attention import apply_dense, apply_joined, seeded_dense
+from taylorformer.model.layers.dense import (
+    JoinedDense,
+    apply_dense,
+    apply_joined,
+    seeded_dense,
+)
 from taylorformer.model.layers.mask import context_visibility, target_visibility
 from taylorformer.model.layers.mha_x import MHAX
 from taylorformer.model.layers.mha_xy import MHAXY
@@ -33,6 +38,8 @@ class MHAXNet(keras.layers.Layer):
     Raises:
         TypeError, ValueError: an argument outside its range.
     """
+
+    ROW_PARTS = ("call", "head", "row_head")
 
     def __init__(
         self,
@@ -125,6 +132,11 @@ class MHAXNet(keras.layers.Layer):
             )
         return self.head(joined)
 
+    @property
+    def row_denses(self) -> list[keras.layers.Dense]:
+        """The Dense layers whose weights are read where rows are drawn one by one."""
+        return [self.mean_dense, self.scale_dense]
+
     def head(self, joined: list[tf.Tensor]) -> dict[str, tf.Tensor]:
         """Turns O_X and O_XY, `[B, R, width]` each, into A and the raw scale, `[B, R, D_y]`."""
         z = apply_dense(self.join_dense, tf.concat(joined, axis=-1))
@@ -134,7 +146,7 @@ class MHAXNet(keras.layers.Layer):
         }
 
     def row_head(
-        self, joined: list[tf.Tensor], mean_and_scale: tuple[tf.Tensor, tf.Tensor]
+        self, joined: list[tf.Tensor], mean_and_scale: JoinedDense
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Does what `head` does for one row of every sample, the last two Dense layers joined.
 

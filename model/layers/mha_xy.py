@@ -5,8 +5,13 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from taylorformer.model.layers.attention import apply_joined, joined_dense, within_range
 from taylorformer.model.layers.attention_block import AttentionBlock
+from taylorformer.model.layers.dense import (
+    JoinedDense,
+    apply_joined,
+    joined_dense,
+    within_range,
+)
 from taylorformer.model.layers.tower import AttentionTower
 
 
@@ -23,7 +28,7 @@ class BlockRows(NamedTuple):
 
     block: AttentionBlock
     context: tuple[tf.Tensor, tf.Tensor]
-    joined: tuple[tuple[tf.Tensor, tf.Tensor], ...]
+    joined: tuple[JoinedDense, ...]
 
     @classmethod
     def of(cls, block: AttentionBlock, context: tf.Tensor) -> "BlockRows":
@@ -62,6 +67,8 @@ class MHAXY(AttentionTower):
     being shown. Later layers: all three are the output of the layer before. The arguments are those
     of `AttentionTower`: `num_heads`, `head_dim`, `width`, `num_layers`, `dropout`, `seed`.
     """
+
+    ROW_PARTS = ("call", "before_sampling", "row_features", "run_row")
 
     def build(self, x_fe_shape: Any, y_fe_shape: Any, y_seen_shape: Any) -> None:
         """Builds the blocks from the widths of the features."""
@@ -130,7 +137,7 @@ class MHAXY(AttentionTower):
             own = tf.concat([y_fe, tf.ones_like(y_fe[..., :1])], axis=-1)
         return tf.concat([x_fe, y_seen, own], axis=-1)
 
-    def sample_row(
+    def run_row(
         self,
         query: tf.Tensor,
         rows: list[BlockRows],

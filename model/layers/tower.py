@@ -27,6 +27,8 @@ class AttentionTower(keras.layers.Layer):
         TypeError, ValueError: an argument outside its range.
     """
 
+    ROW_PARTS = ("_run", "_hidden")
+
     def __init__(
         self,
         num_heads: int,

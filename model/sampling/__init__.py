@@ -1,1 +1,1 @@
-"""Joint samples, one target after the other: what every sampler shares, and each kind of it."""
+"""Joint samples: one `Sampler` that all kinds share, and each kind of it."""

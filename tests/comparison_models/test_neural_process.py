@@ -15,7 +15,9 @@ from taylorformer.comparison_models import latent_model
 from taylorformer.comparison_models.attentive_neural_process import AttentiveNeuralProcess
 from taylorformer.comparison_models.neural_process import NeuralProcess
 from taylorformer.data_wrangler.batch import prepare_batch
+from taylorformer.model.keras_private import sublayers
 from taylorformer.model.layers.attention import MultiHeadAttention
+from taylorformer.model.sampling import base
 from taylorformer.model.sampling.counter_noise import latent_noise, normal_noise
 from taylorformer.training_and_evaluation.experiments.presets import MODEL_PRESETS, TASKS
 
@@ -275,8 +277,9 @@ def test_samples_are_those_drawn_by_hand(eagerly, case, monkeypatch):
     # Little memory: one sample of one sequence at once, one latent at once.
     y_target = case.data(num_context=3, num_target=4, batch_size=2)[1]
     joint = model.log_prob(inputs, y_target)
-    monkeypatch.setattr(latent_model, "_MOST_NUMBERS", 2 * model.width)
-    assert int(model.rows_at_once(batch)) == int(model.sequences_at_once(batch)) == 1
+    for module in (base, latent_model):
+        monkeypatch.setattr(module, "MOST_BYTES", 2 * 8 * model.width)
+    assert tuple(map(int, model.make_sampler().at_once(batch))) == (1, 1)
     little = model.sample(inputs, 2, seed=3, sequence_keys=keys)
     np.testing.assert_allclose(little, samples, atol=1e-5)
     np.testing.assert_allclose(model.log_prob(inputs, y_target), joint, rtol=1e-5)
@@ -486,7 +489,7 @@ def test_parameters_are_those_of_the_papers_presets(preset_name, task, expected,
     assert count(model) == sum(expected.values()) == total
     assert all(
         layer.num_heads == 8 and layer.head_dim == W // 8
-        for layer in model._flatten_layers()
+        for layer in sublayers(model)
         if isinstance(layer, MultiHeadAttention)
     )
 

@@ -9,12 +9,8 @@ import tensorflow as tf
 from test_leaks import NUM_TARGET, Probe, assert_no_leak
 from two_samplers import KEYS, SEED, assert_close, both, masked
 
-from taylorformer.comparison_models import transformer_block
 from taylorformer.comparison_models.transformer_neural_process import TransformerNeuralProcess
-from taylorformer.comparison_models.transformer_sampler import TransformerLoop, can_be_cached
-from taylorformer.model.layers.attention import MultiHeadAttention
-from taylorformer.model.sampling.cached import CachedSampler
-from taylorformer.model.sampling.plain import PlainSampler
+from taylorformer.comparison_models.transformer_sampler import TransformerLoop
 
 TNP = next(case for case in conformance.MODELS if case.name == "tnp")
 TNP_2D = next(case for case in conformance.MODELS if case.name == "tnp_2d")
@@ -26,8 +22,8 @@ def dense(layer, rows):
 
 
 def mlp(layer, rows):
-    for place, each in enumerate(layer.denses):
-        rows = dense(each, np.maximum(rows, 0) if place else rows)
+    for number, each in enumerate(layer.denses):
+        rows = dense(each, np.maximum(rows, 0) if number else rows)
     return rows
 
 
@@ -122,8 +118,8 @@ def test_no_leak_in_two_dimensions_with_the_bounded_scale(training):
 
 @pytest.mark.parametrize("num_context", [0, 5])
 @pytest.mark.parametrize("training", [False, True], ids=["inference", "training"])
-def test_no_leak_among_equal_places(num_context, training):
-    """Padded and observed rows of equal places differ in y alone."""
+def test_no_leak_among_equal_x(num_context, training):
+    """Padded and observed rows of equal x differ in y alone."""
     model = TNP.make(y_noise=0.1)
     inputs, y_target = TNP.data(num_context=num_context, num_target=NUM_TARGET, batch_size=2)
     # Among targets, and between targets and context.
@@ -212,7 +208,7 @@ def test_wrong_settings_are_refused(settings, message):
         TransformerNeuralProcess(**settings)
 
 
-# The quick sampler; that it equals the plain one for every N_C is in `test_cached_sampler.py`.
+# The quick sampler; that it equals the plain one for every N_C is in `test_cached.py`.
 
 
 def test_as_one_graph_and_with_xla():
@@ -239,13 +235,13 @@ def test_two_calls_do_not_share_memory():
     batch = model.prepare(TNP.data()[0])
     model(batch)
     draw = tf.function(TransformerLoop(model).draw, autograph=False)
-    places = tf.tile(tf.range(4)[tf.newaxis], [3, 1])
+    order = tf.tile(tf.range(4)[tf.newaxis], [3, 1])
     numbers = tf.range(2, dtype=tf.int64)
-    first = draw(batch, places, numbers, KEYS, SEED)
+    first = draw(batch, order, numbers, KEYS, SEED)
     kept = first.numpy().copy()
-    assert np.all(draw(batch, places, numbers, KEYS, SEED + 1).numpy() != kept)
+    assert np.all(draw(batch, order, numbers, KEYS, SEED + 1).numpy() != kept)
     np.testing.assert_array_equal(first, kept)
-    np.testing.assert_array_equal(draw(batch, places, numbers, KEYS, SEED), kept)
+    np.testing.assert_array_equal(draw(batch, order, numbers, KEYS, SEED), kept)
 
 
 def test_memory_has_a_bound():
@@ -256,49 +252,11 @@ def test_memory_has_a_bound():
     batch = {"x_context": tf.zeros([2, 200, 1]), "x_target": tf.zeros([2, 720, 1])}
     kept = sum(int(tf.size(cache)) for cache in loop._empty_caches(720, 1, 1))
     assert kept == 4 * 2 * 66 * 720
-    assert kept < int(loop.numbers_per_row(batch)) < 2 * kept
+    memory = loop.memory(batch)
+    assert 4 * kept < int(memory.per_sample) < 2 * 4 * kept
     # Scores of six heads, and keys and values of four layers.
-    least = 200 * (6 * 200 + 4 * 2 * 66)
-    assert least < int(loop.numbers_per_sequence(batch)) < 4 * least
-
-
-def test_parts_that_it_does_not_know_are_drawn_the_plain_way(monkeypatch):
-    class Own(TransformerNeuralProcess):
-        def call(self, inputs, training=False):
-            return super().call(inputs, training=training)
-
-    class Scaled(TransformerNeuralProcess):
-        def embed(self, x, y):
-            return super().embed(x / tf.reduce_max(tf.abs(x)), y)
-
-    class Named(TransformerNeuralProcess):
-        def make_sampler(self, xla=False):
-            return super().make_sampler(xla)
-
-    class Sharp(MultiHeadAttention):
-        def _queries(self, query):
-            return 5 * super()._queries(query)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(transformer_block, "MultiHeadAttention", Sharp)
-        sharp = TransformerNeuralProcess(**SETTINGS)
-    assert isinstance(sharp.blocks[0].attention, Sharp)
-    known = TransformerNeuralProcess(**SETTINGS)
-    quantized = TransformerNeuralProcess(**SETTINGS)
-    batch = known.prepare(TNP.data()[0])
-    quantized(batch)
-    quantized.blocks[0].attention.key_dense.quantize("int8")
-    for model, quick in (
-        (known, True),
-        (Named(**SETTINGS), True),
-        (Own(**SETTINGS), False),
-        (Scaled(**SETTINGS), False),
-        (quantized, False),
-        (sharp, False),
-    ):
-        model(batch)
-        assert can_be_cached(model) is quick
-        assert isinstance(model.make_sampler(), CachedSampler if quick else PlainSampler)
+    least = 4 * 200 * (6 * 200 + 4 * 2 * 66)
+    assert least < int(memory.per_sequence) < 4 * least
 
 
 @pytest.mark.slow

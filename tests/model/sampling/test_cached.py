@@ -1,7 +1,5 @@
 """The quick sampler gives what the plain loop gives."""
 
-import inspect
-
 import conformance
 import keras
 import numpy as np
@@ -9,17 +7,11 @@ import pytest
 import tensorflow as tf
 from two_samplers import KEYS, SEED, assert_close, both, masked
 
-from taylorformer.data_wrangler.features.representation_extractor import RepresentationExtractor
-from taylorformer.model.layers import attention_block
-from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.released_weights import ReleasedRepresentationExtractor
-from taylorformer.model.sampling.cached import (
-    ATTENTION_PARTS,
-    CachedLoop,
-    CachedSampler,
-    can_be_cached,
-)
-from taylorformer.model.sampling.plain import ORDERS, PlainSampler
+from taylorformer.model.sampling.base import Sampler
+from taylorformer.model.sampling.cached import CachedSampler
+from taylorformer.model.sampling.orders import ORDERS
+from taylorformer.model.sampling.taylorformer_loop import TaylorformerLoop
 from taylorformer.model.taylorformer import Taylorformer
 
 ONE_LAYER = {**conformance.TINY, "num_layers": 1, "encoding_dim": 4, "seed": 3}
@@ -91,8 +83,8 @@ def test_samples_do_not_depend_on_batches_and_chunks():
         drawn = model.sample(inputs, 5, seed=2, sequence_keys=keys, chunk_size=chunk)
         np.testing.assert_allclose(drawn, whole, atol=1e-5 * size)
     for b in range(7):
-        own = {name: value[b : b + 1] for name, value in inputs.items()}
-        alone = model.sample(own, 5, seed=2, sequence_keys=keys[b : b + 1])
+        one = {name: value[b : b + 1] for name, value in inputs.items()}
+        alone = model.sample(one, 5, seed=2, sequence_keys=keys[b : b + 1])
         np.testing.assert_allclose(alone[:, 0], whole[:, b], atol=1e-5 * size)
     few = model.sample(inputs, 2, seed=2, sequence_keys=keys)
     np.testing.assert_allclose(few, whole[:2], atol=1e-5 * size)
@@ -103,72 +95,12 @@ def test_samples_do_not_depend_on_batches_and_chunks():
 def test_memory_has_a_bound():
     model = Taylorformer(**{**ONE_LAYER, "num_layers": 4, "num_heads": 6, "head_dim": 11})
     model.build({"x_context": (None, None, 1), "y_context": (None, None, 1), "x_target": (1, 1, 1)})
-    sampler = CachedSampler(model, CachedLoop)
+    sampler = CachedSampler(model, TaylorformerLoop)
     long = {f"x_{part}": tf.zeros([2, 720, 1]) for part in ("context", "target")}
-    rows = int(sampler.rows_at_once(long))
+    rows = int(sampler.at_once(long)[0])
     # Keys and values of four layers, 66 numbers each, for 720 targets.
     assert 50 <= rows and rows * 4 * 2 * 4 * 66 * 720 <= 2**28
-    assert int(sampler.rows_at_once({name: tf.zeros([1, 10**6, 1]) for name in long})) == 1
-
-
-def test_what_one_row_at_a_time_relies_on_is_all_that_attention_does():
-    """A new part of it must be listed too, or a class that overrides it is drawn wrongly."""
-    parts = {
-        name
-        for name, value in vars(MultiHeadAttention).items()
-        if inspect.isfunction(value) or isinstance(value, staticmethod)
-    }
-    # `_join_heads` is called in one place, by both ways of drawing.
-    assert parts - {"__init__", "build", "get_config", "_join_heads"} == set(ATTENTION_PARTS)
-
-
-def test_parts_that_it_does_not_know_are_drawn_the_plain_way(monkeypatch):
-    class Shifted(RepresentationExtractor):
-        def call(self, inputs, training=False):
-            moved = {name: value + 1.0 for name, value in inputs.items() if name[0] == "x"}
-            return super().call({**inputs, **moved}, training=training)
-
-    class Doubled(RepresentationExtractor):
-        def _estimate_derivative(self, *arguments):
-            derivative, flag = super()._estimate_derivative(*arguments)
-            return 2 * derivative, flag
-
-    class Own(Taylorformer):
-        def call(self, inputs, training=False):
-            return super().call(inputs, training=training)
-
-    class Cumulative(RepresentationExtractor):
-        def _features(self, *arguments):
-            return super()._features(*arguments)
-
-    class Positive(Taylorformer):
-        @staticmethod
-        def finish_outputs(mean, scale, target_mask):
-            return Taylorformer.finish_outputs(tf.nn.softplus(mean), scale, target_mask)
-
-    class Sharp(MultiHeadAttention):
-        def _queries(self, query):
-            return 5 * super()._queries(query)
-
-    inputs, _ = conformance.points(num_context=3, num_target=2)
-    settings = {**ONE_LAYER, "encoding_dim": 32}
-    with monkeypatch.context() as patch:
-        patch.setattr(attention_block, "MultiHeadAttention", Sharp)
-        sharp = Taylorformer(**settings)
-    for model, quick in (
-        (Taylorformer(**settings, representation_extractor=Shifted()), False),
-        (Taylorformer(**settings, representation_extractor=Doubled()), True),
-        (Own(**settings), False),
-        (Taylorformer(**settings, representation_extractor=Cumulative()), False),
-        (Positive(**settings), False),
-        (sharp, False),
-        (Taylorformer(**settings), True),
-    ):
-        model(model.prepare(inputs))
-        assert can_be_cached(model) is quick
-        assert isinstance(model.make_sampler(), CachedSampler if quick else PlainSampler)
-    assert any(isinstance(layer, Sharp) for layer in sharp._flatten_layers())
-    assert isinstance(Own(**settings).sample(inputs, 2, seed=0), tf.Tensor)
+    assert int(sampler.at_once({name: tf.zeros([1, 10**6, 1]) for name in long})[0]) == 1
 
 
 def test_mean_and_spread_are_those_of_known_conditionals():
@@ -197,14 +129,14 @@ def test_two_calls_do_not_share_memory():
     inputs, _ = conformance.points(num_context=5, num_target=4)
     batch = model.prepare(inputs)
     model(batch)
-    draw = tf.function(CachedLoop(model).draw, autograph=False)
-    places = tf.tile(tf.range(4)[tf.newaxis], [3, 1])
+    draw = tf.function(TaylorformerLoop(model).draw, autograph=False)
+    order = tf.tile(tf.range(4)[tf.newaxis], [3, 1])
     numbers = tf.range(2, dtype=tf.int64)
-    first = draw(batch, places, numbers, KEYS, SEED)
+    first = draw(batch, order, numbers, KEYS, SEED)
     kept = first.numpy().copy()
-    draw(batch, places, numbers, KEYS, SEED + 1)
+    draw(batch, order, numbers, KEYS, SEED + 1)
     np.testing.assert_array_equal(first, kept)
-    np.testing.assert_array_equal(draw(batch, places, numbers, KEYS, SEED), kept)
+    np.testing.assert_array_equal(draw(batch, order, numbers, KEYS, SEED), kept)
 
 
 def test_under_a_tape_samples_are_drawn_without_gradient():
@@ -235,12 +167,8 @@ def test_one_graph_draws_many_sequences_some_at_once(monkeypatch):
     inputs, _ = conformance.points(num_context=5, num_target=4, batch_size=7)
     wanted = model.predict(inputs, verbose=0)
     for sequences, rows in ((2, 4), (3, 100), (100, 1)):
-        monkeypatch.setattr(
-            CachedSampler, "rows_at_once", lambda *_, rows=rows: tf.constant(rows, tf.int64)
-        )
-        monkeypatch.setattr(
-            CachedSampler, "_sequences_at_once", lambda *_, n=sequences: tf.constant(n, tf.int64)
-        )
+        at_once = tuple(tf.constant(number, tf.int64) for number in (rows, sequences))
+        monkeypatch.setattr(Sampler, "at_once", lambda *_, at_once=at_once: at_once)
         chunked = conformance.MODELS[0].make(num_layers=1, predict_samples=5)
         for name, values in chunked.predict(inputs, verbose=0).items():
             np.testing.assert_allclose(values, wanted[name], atol=1e-4 * np.abs(wanted[name]).max())
