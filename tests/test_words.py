@@ -37,6 +37,8 @@ def test_words_are_found_in_names_strings_and_comments(text, line, word):
         "load_own_variables = 1",
         'x["place"]',
         "known_shape = found_rows = 1",
+        "def write_in_place():\n    pass",
+        'raise ValueError("`architecture` and --architecture are public")',
     ],
 )
 def test_other_words_are_let_through(text):

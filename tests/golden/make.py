@@ -142,9 +142,9 @@ def forecaster_outputs(folder):
     from taylorformer import Forecaster
 
     forecaster = Forecaster.load(folder)
-    several = len(forecaster.columns_.covariate_columns) > 0
-    frame = table(["a", "b"]) if several else table()
-    after = {"future": future()} if several else {}
+    is_panel = len(forecaster.columns_.covariate_columns) > 0
+    frame = table(["a", "b"]) if is_panel else table()
+    after = {"future": future()} if is_panel else {}
     forecast = forecaster.forecast(frame, **after, num_samples=NUM_SAMPLES, seed=SEED)
     scores = forecaster.backtest(frame, num_samples=NUM_SAMPLES, num_windows=3)
     numbers = scores.scores.select_dtypes("number").to_numpy(float)

@@ -227,5 +227,5 @@ def test_a_polite_stop_says_how_to_resume(tmp_path, sign):
     process.send_signal(sign)
     _, text = process.communicate()
     assert process.returncode == 1
-    assert text.splitlines()[-1] == "Stopped. The same command with --resume goes on."
+    assert text.splitlines()[-1] == "Stopped. The same command with --resume continues it."
     assert os.listdir(tmp_path / "model") == ["training.npz"]
