@@ -44,8 +44,9 @@ _NUM_IMAGES = 6
 _SHARE_SEEN = 0.25
 # Above this quantile the first steps of one run would flatten the curves of all others.
 _CURVE_QUANTILE = 0.95
-# Free space above and below the curves, as a share of their range, or in nats if they are flat.
+# Free space above and below the curves: a share of their range, or nats where they are flat.
 _MARGIN = 0.06
+_FLAT_MARGIN = 0.1
 # Rounding alone must not fill a histogram, so its scale reaches at least so far, in nats.
 _SMALLEST_DEVIATION = 1e-3
 # A few sequences far out must not squeeze a histogram into its first bars.
@@ -101,7 +102,7 @@ def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = ""
         all_scores += nll
     if all_scores:
         low, high = min(all_scores), float(np.quantile(all_scores, _CURVE_QUANTILE))
-        margin = _MARGIN * (high - low) or _MARGIN
+        margin = _MARGIN * (high - low) or _FLAT_MARGIN
         axes.set_ylim(low - margin, high + margin)
     style_axes(axes, title, "validation nll, nats per target", "training step", legend_columns=2)
     return figure
