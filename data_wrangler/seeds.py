@@ -1,4 +1,4 @@
-"""Seeds for the parts of a whole."""
+"""One seed for each part of a model or task, derived from the one seed of the whole."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The contract that every model of the package keeps."""
+"""The base class of all models: loss and gradient step, density, `sample`, `predict`, files."""
 
 import os
 from collections.abc import Callable, Mapping

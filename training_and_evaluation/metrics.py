@@ -1,4 +1,4 @@
-"""Scores of forecasts, in the units of their arguments.
+"""Scores of forecasts: likelihood, squared error, CRPS, energy score, coverage, reliability.
 
 Two ways of scoring are never mixed, so every name says which. Free-running: each sample is drawn
 from the context alone, and no true value of an earlier target is read. Teacher-forced: each target

@@ -2,11 +2,12 @@
 
 In the order of their imports, which only goes up this list:
 
-- reading a table: `errors`, `frames` (checks of pandas tables), `columns` (which of them plays
-  which part), `stamps` (of time), `values`, `table_rows`;
+- reading a table: `column_error`, `frames` (checks of pandas tables), `columns` (which of them
+  plays which part), `stamps` (of time), `values`, `table_rows`;
 - one series, and where it comes from: `series`, `files`, `datasets`, `long_table` (several series
   in one table), `report` (what is in a table);
 - rows to predict: `continued_stamps`, `future`;
-- windows for a model: `panel` (several series as one), `split` (where windows lie), `measures` and
-  `scaler` (with `array_ops`, one formula for NumPy and TensorFlow), `windows`.
+- windows for a model: `panel` (several series as one), `split` (where windows lie),
+  `training_statistics` and `scaler` (with `array_ops`, one formula for NumPy and TensorFlow),
+  `windows`.
 """

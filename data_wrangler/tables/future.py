@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from taylorformer.data_wrangler.checks import check_integer, listed
+from taylorformer.data_wrangler.tables.column_error import ColumnError
 from taylorformer.data_wrangler.tables.columns import Columns
 from taylorformer.data_wrangler.tables.continued_stamps import continue_stamps, not_after
-from taylorformer.data_wrangler.tables.errors import ColumnError
 from taylorformer.data_wrangler.tables.frames import check_columns, check_frame, flatten_index
 from taylorformer.data_wrangler.tables.long_table import read_ids
 from taylorformer.data_wrangler.tables.series import Series

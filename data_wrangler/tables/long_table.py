@@ -1,4 +1,4 @@
-"""Tables of several series, one below the other: their ids, and the rows of each."""
+"""Splits a table with a column of ids into one series for each id."""
 
 import itertools
 from collections.abc import Hashable, Iterator
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from taylorformer.data_wrangler.tables.column_error import ColumnError
 from taylorformer.data_wrangler.tables.columns import Columns
-from taylorformer.data_wrangler.tables.errors import ColumnError
 from taylorformer.data_wrangler.tables.frames import check_columns, check_frame, flatten_index
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.table_rows import TableRows

@@ -1,4 +1,4 @@
-"""Several series with the same columns, one below the other."""
+"""The panel: several series with the same columns as one object, for windows."""
 
 from collections.abc import Iterable
 from typing import Any

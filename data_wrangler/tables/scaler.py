@@ -1,4 +1,4 @@
-"""Scaling of windows: what is measured on the training part, and every formula, there and back."""
+"""Scaling of x and y in windows: what is measured on the training part, every formula."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,11 +8,11 @@ import numpy as np
 
 from taylorformer.data_wrangler.checks import check_choice
 from taylorformer.data_wrangler.tables.array_ops import NUMPY_OPS, ArrayOps
-from taylorformer.data_wrangler.tables.measures import measure_covariates, measure_series
 from taylorformer.data_wrangler.tables.panel import Panel, as_panel
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.split import Split, WindowSpec, panel_window_starts
 from taylorformer.data_wrangler.tables.stamps import NANOSECONDS
+from taylorformer.data_wrangler.tables.training_statistics import measure_covariates, measure_series
 
 SCALINGS = ("window", "standard")
 FURTHEST = 1e12

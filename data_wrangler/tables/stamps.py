@@ -1,4 +1,4 @@
-"""Stamps of rows: reading them, their exact time as 64-bit numbers, steps and lengths of time."""
+"""Stamps of rows: exact 64-bit time, and errors where they are out of order or come twice."""
 
 import datetime
 import warnings
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from taylorformer.data_wrangler.tables.errors import ColumnError, bad_row
+from taylorformer.data_wrangler.tables.column_error import ColumnError, bad_row
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """How many nanoseconds the units of time have."""

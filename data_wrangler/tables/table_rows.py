@@ -1,4 +1,4 @@
-"""Rows of a table as exact numbers, in any order, and how they are put in the order of time."""
+"""Rows of a table as exact numbers; sorted by time, or merged, where that is asked for."""
 
 import dataclasses
 from collections.abc import Hashable, Sequence

@@ -1,11 +1,11 @@
-"""Values of targets and covariates: reading columns as 64-bit numbers, and checks of them."""
+"""Values of targets and covariates: read as 64-bit numbers, an error where a cell is text."""
 
 from collections.abc import Hashable
 
 import numpy as np
 import pandas as pd
 
-from taylorformer.data_wrangler.tables.errors import bad_row
+from taylorformer.data_wrangler.tables.column_error import bad_row
 
 
 def read_targets(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> np.ndarray:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taylorformer.data_wrangler.checks import check_integer
-from taylorformer.data_wrangler.files import FileKind, read_arrays, write_arrays
 from taylorformer.data_wrangler.tasks.drawn_batches import numbered_batches
+from taylorformer.data_wrangler.versioned_files import FileKind, read_arrays, write_arrays
 
 if TYPE_CHECKING:
     import tensorflow as tf

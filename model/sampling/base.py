@@ -1,4 +1,4 @@
-"""The base of all samplers: seeds, keys and orders, compiled graphs, and what is drawn at once."""
+"""The base of all samplers: how many samples at once fit in memory, seeds, keys, graphs."""
 
 import abc
 from typing import ClassVar, NamedTuple, Protocol

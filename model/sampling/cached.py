@@ -1,4 +1,4 @@
-"""Joint samples at about the price of one pass, for models whose hidden states never change.
+"""The cached sampler, and which models may use it (`ROW_PARTS`): others get the plain one.
 
 Where the hidden states of context and earlier targets stay as they are when a target is added, each
 layer can keep its keys and values, and one more target costs one more row. A model that can be

@@ -1,4 +1,4 @@
-"""Drawing many samples of many sequences within one graph, some of them at once."""
+"""The loop in a graph over chunks of samples and sequences."""
 
 from collections.abc import Callable
 

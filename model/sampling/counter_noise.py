@@ -1,4 +1,4 @@
-"""Random numbers as a function of what they are for.
+"""Counter-based random numbers: a function of seed, key, sample, sequence and target.
 
 The noise of (sample s, sequence b, target i) depends on (seed, key of b, s, i) only, never on how
 many samples, sequences or targets are drawn together. `tf.random.stateless_normal` does not do

@@ -1,4 +1,4 @@
-"""Joint samples of any autoregressive model, one target after the other.
+"""The plain sampler: any autoregressive model, run once for each target.
 
 The plain sampler runs the whole model once for every target. It is slow, and simple enough to be
 believed: the reference for anything quicker.

@@ -1,4 +1,4 @@
-"""The neural-process experiments of the paper, as data: tasks, and presets of models.
+"""Presets of the paper's neural-process experiments, with the scores that the paper reports.
 
 They follow the section "Experiments" on neural processes of the paper, and its appendix
 "Experimental Details". The paper leaves the sizes of the Taylorformer open for these tasks; here

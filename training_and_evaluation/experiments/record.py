@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from taylorformer.data_wrangler.files import FileKind, read_json, write_json
+from taylorformer.data_wrangler.versioned_files import FileKind, read_json, write_json
 from taylorformer.training_and_evaluation.experiments.presets import MODEL_PRESETS, TASKS
 from taylorformer.training_and_evaluation.experiments.settings import ExperimentSettings
 

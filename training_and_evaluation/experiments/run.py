@@ -17,8 +17,8 @@ from taylorformer.comparison_models.gaussian_process import GaussianProcess
 from taylorformer.comparison_models.neural_process import NeuralProcess
 from taylorformer.comparison_models.transformer_neural_process import TransformerNeuralProcess
 from taylorformer.data_wrangler.checks import check_integer
-from taylorformer.data_wrangler.files import replaced_whole
 from taylorformer.data_wrangler.provenance import devices
+from taylorformer.data_wrangler.versioned_files import replaced_whole
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.experiments.consistency import (

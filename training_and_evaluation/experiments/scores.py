@@ -1,4 +1,4 @@
-"""Scores of held-out sequences, one for each, and their means."""
+"""Log-likelihoods of held-out sequences, one for each, and their means."""
 
 from collections.abc import Callable
 from typing import Any

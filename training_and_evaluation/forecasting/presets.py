@@ -1,4 +1,4 @@
-"""Presets for forecasting: the arguments of a model and how it is trained, as data."""
+"""Presets for forecasting, the paper's among them: arguments of a model and how it is trained."""
 
 import dataclasses
 from collections.abc import Mapping

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from taylorformer.data_wrangler.files import FileKind, read_json, write_json
 from taylorformer.data_wrangler.tables.columns import Columns
 from taylorformer.data_wrangler.tables.scaler import WindowScaler
+from taylorformer.data_wrangler.versioned_files import FileKind, read_json, write_json
 from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset
 
 FILE = "forecaster.json"

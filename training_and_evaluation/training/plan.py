@@ -1,4 +1,4 @@
-"""How long a model is trained and how fast it learns: one plan for forecasters and experiments."""
+"""The training plan of forecasters and experiments: steps, learning-rate schedule, optimizer."""
 
 import dataclasses
 from typing import Any

@@ -1,4 +1,4 @@
-"""Training that keeps the best weights, stops early, and resumes where it was stopped."""
+"""Training with checkpoints: keeps the best weights, stops early, resumes where it was stopped."""
 
 import dataclasses
 import math
@@ -13,8 +13,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from taylorformer.data_wrangler.files import FileKind, read_arrays, write_arrays
 from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.versioned_files import FileKind, read_arrays, write_arrays
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.training_and_evaluation.training.plan import TrainingPlan
 

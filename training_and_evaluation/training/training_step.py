@@ -1,4 +1,4 @@
-"""The training step for people who write their own loop."""
+"""The compiled training step of a model, for people who write a training loop."""
 
 from collections.abc import Mapping
 from typing import Any

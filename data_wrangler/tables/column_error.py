@@ -1,4 +1,4 @@
-"""The error of a column that cannot be read, and how it names the row."""
+"""The error of a column that cannot be read: its message, with column, row and value."""
 
 from collections.abc import Hashable
 from typing import Any

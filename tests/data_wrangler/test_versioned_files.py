@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from taylorformer.data_wrangler.files import (
+from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.versioned_files import (
     FileKind,
     read_arrays,
     read_json,
@@ -13,7 +14,6 @@ from taylorformer.data_wrangler.files import (
     write_arrays,
     write_json,
 )
-from taylorformer.data_wrangler.provenance import versions
 
 KIND = FileKind(format_number=3, writer="`Thing.save`", argument="folder")
 

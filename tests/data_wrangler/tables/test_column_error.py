@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tables import series_of
 
-from taylorformer.data_wrangler.tables.errors import ColumnError
+from taylorformer.data_wrangler.tables.column_error import ColumnError
 
 
 def test_an_error_of_a_column_can_be_sent_and_reworded():

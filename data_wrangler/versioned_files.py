@@ -1,4 +1,4 @@
-"""Files that are replaced whole or not at all, and files that know the format they are written in.
+"""Versioned files, whose format number is checked when they are read; files replaced whole.
 
 A versioned file is JSON text, or an `.npz` file of arrays with JSON text as the array `meta`. Its
 JSON object holds, beside the content, `format`, a number that changes whenever older versions could

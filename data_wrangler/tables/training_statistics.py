@@ -1,4 +1,4 @@
-"""Mean and spread of the training part of a series, as far as windows see it."""
+"""Mean and spread of the training part of a series, which scaling divides by."""
 
 import math
 
