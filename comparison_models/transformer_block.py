@@ -1,6 +1,6 @@
 """One layer of a Transformer encoder, normalised after each part."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -41,7 +41,7 @@ class TransformerBlock(keras.layers.Layer):
         TypeError, ValueError: an argument outside its range.
     """
 
-    ROW_PARTS = ("call", "finish")
+    ROW_PARTS: ClassVar[tuple[str, ...]] = ("call", "finish")
 
     def __init__(
         self,

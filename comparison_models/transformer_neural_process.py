@@ -1,7 +1,7 @@
 """The autoregressive Transformer neural process, TNP-A (Nguyen and Grover, 2022)."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -55,7 +55,7 @@ class TransformerNeuralProcess(ProbabilisticModel):
             not divide where `head_dim` is None.
     """
 
-    ROW_PARTS = ("call", "embed", "read_out")
+    ROW_PARTS: ClassVar[tuple[str, ...]] = ("call", "embed", "read_out")
 
     def __init__(
         self,

@@ -28,6 +28,10 @@ _LAYOUT = {
 }
 
 
+_APPLIED_MASK = "_taylorformer_applied_mask"
+"""The attribute of a prepared tensor that holds the mask whose masked points are 0 in it."""
+
+
 def check_keys(inputs: Any) -> None:
     """Raises if `inputs` is no dictionary with the keys of the data contract."""
     if not isinstance(inputs, Mapping):
@@ -136,15 +140,37 @@ def zero_where_masked(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     return tf.where(mask[..., tf.newaxis], values, tf.zeros_like(values))
 
 
+def as_prepared(batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Marks a batch as one whose masks are applied, so that `prepare_batch` does not do it again.
+
+    For code that rearranges a prepared batch (in another order, in parts, repeated). Each tensor
+    remembers the very mask that was applied to it, as Keras tensors remember theirs: a tensor that
+    is changed is a new one, without a mark, and is masked again; so is one that comes with another
+    mask.
+
+    Args:
+        batch: with both masks, and 0 at masked points.
+
+    Returns:
+        The same dictionary.
+    """
+    for side in ("context", "target"):
+        for name in (f"x_{side}", f"y_{side}"):
+            if name in batch:
+                setattr(batch[name], _APPLIED_MASK, batch[f"{side}_mask"])
+    return batch
+
+
 def prepare_batch(inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
     """Checks a batch, casts it to float32, and makes its masks explicit.
 
-    What stands at masked places (0, 1e6, NaN) is replaced by 0 before any arithmetic, so that
-    it never changes an output, a loss or a gradient. A batch that was prepared already comes
-    back with the same values.
+    What stands at masked points (0, 1e6, NaN) is replaced by 0 before any arithmetic, so that
+    it never changes an output, a loss or a gradient. What was prepared already is handed on as it
+    is (see `as_prepared`): layers and models can each prepare their inputs, and the work is done
+    once.
 
     Args:
-        inputs: a dictionary as the module's text says; any numeric dtype.
+        inputs: a dictionary as the text of this module says; any numeric dtype.
 
     Returns:
         The same keys, with `context_mask` and `target_mask` always there.
@@ -160,11 +186,11 @@ def prepare_batch(inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
     }
     check_shapes({key: tensor.shape for key, tensor in batch.items()})
     for side in ("context", "target"):
-        x = batch[f"x_{side}"]
         if f"{side}_mask" not in batch:
-            batch[f"{side}_mask"] = tf.ones(tf.shape(x)[:2], tf.bool)
+            shape = tf.shape(batch[f"x_{side}"])[:2]
+            batch[f"{side}_mask"] = tf.ones(shape, tf.bool)
         mask = batch[f"{side}_mask"]
-        batch[f"x_{side}"] = zero_where_masked(x, mask)
-        if f"y_{side}" in batch:
-            batch[f"y_{side}"] = zero_where_masked(batch[f"y_{side}"], mask)
-    return batch
+        for name in (f"x_{side}", f"y_{side}"):
+            if name in batch and getattr(batch[name], _APPLIED_MASK, None) is not mask:
+                batch[name] = zero_where_masked(batch[name], mask)
+    return as_prepared(batch)

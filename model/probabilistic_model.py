@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -111,7 +111,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         TypeError, ValueError: an argument outside its range.
     """
 
-    ROW_PARTS = ("prepare", "finish_outputs")
+    ROW_PARTS: ClassVar[tuple[str, ...]] = ("prepare", "finish_outputs")
     """Methods on which a loop relies that draws targets row by row; see `can_be_drawn_by_row`."""
 
     def __init__(

@@ -1,7 +1,7 @@
 """The Taylorformer (Nivron, Parthipan and Wischik, 2023)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -66,7 +66,7 @@ class Taylorformer(ProbabilisticModel):
         TypeError, ValueError: an argument outside its range, or settings that contradict.
     """
 
-    ROW_PARTS = ("call",)
+    ROW_PARTS: ClassVar[tuple[str, ...]] = ("call",)
 
     def __init__(
         self,

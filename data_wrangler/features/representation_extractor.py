@@ -1,7 +1,7 @@
 """RepresentationExtractor: the features W of the paper (section "LocalTaylor")."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -66,7 +66,7 @@ class RepresentationExtractor(RowFeatures):
             (when the layer is built).
     """
 
-    ROW_PARTS = (
+    ROW_PARTS: ClassVar[tuple[str, ...]] = (
         "call",
         "_add_of_itself",
         "_add_of_nearest",

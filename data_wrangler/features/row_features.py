@@ -1,7 +1,7 @@
 """The features of one target row at a time, for samplers that draw targets one by one."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -21,7 +21,7 @@ class RowFeatures(keras.layers.Layer):
     then draws y, then calls `row_after_y`.
     """
 
-    ROW_PARTS = ("before_sampling", "row_before_y", "row_after_y")
+    ROW_PARTS: ClassVar[tuple[str, ...]] = ("before_sampling", "row_before_y", "row_after_y")
 
     def before_sampling(
         self, inputs: Mapping[str, tf.Tensor]

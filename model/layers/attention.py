@@ -1,6 +1,6 @@
 """Multi-head attention with exact zeros for rows that see nothing."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -37,7 +37,7 @@ class MultiHeadAttention(keras.layers.Layer):
         TypeError, ValueError: an argument outside its range.
     """
 
-    ROW_PARTS = (
+    ROW_PARTS: ClassVar[tuple[str, ...]] = (
         "call",
         "attend_row",
         "attention_weights",

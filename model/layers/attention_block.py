@@ -1,6 +1,6 @@
 """One layer of an attention tower: attention, skip, normalisation, feed-forward."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -33,7 +33,7 @@ class AttentionBlock(keras.layers.Layer):
         TypeError, ValueError: an argument outside its range.
     """
 
-    ROW_PARTS = ("call", "finish", "skip")
+    ROW_PARTS: ClassVar[tuple[str, ...]] = ("call", "finish", "skip")
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """LocalTaylor: a wrapper that adds Taylor terms to a network (paper, section "LocalTaylor")."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -41,7 +41,7 @@ class LocalTaylor(keras.layers.Layer):
         ValueError: p is none of None, 0, 1, 2, or not the extractor's.
     """
 
-    ROW_PARTS = ("call",)
+    ROW_PARTS: ClassVar[tuple[str, ...]] = ("call",)
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """MHA-X: the attention tower whose weights see only x (paper, section "MHA-X block")."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -18,7 +18,7 @@ class MHAX(AttentionTower):
     `head_dim`, `width`, `num_layers`, `dropout`, `seed`.
     """
 
-    ROW_PARTS = ("call", "before_sampling", "run_row")
+    ROW_PARTS: ClassVar[tuple[str, ...]] = ("call", "before_sampling", "run_row")
 
     def build(self, x_fe_shape: Any, y_shape: Any) -> None:
         """Builds the blocks from the widths of `X^fe` and Y."""

@@ -1,7 +1,7 @@
 """MHA-X-Net: both attention towers and the head (paper, figure 1a)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -39,7 +39,7 @@ class MHAXNet(keras.layers.Layer):
         TypeError, ValueError: an argument outside its range.
     """
 
-    ROW_PARTS = ("call", "head", "row_head")
+    ROW_PARTS: ClassVar[tuple[str, ...]] = ("call", "head", "row_head")
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """MHA-XY: the attention tower over x and y (paper, section "Training")."""
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -68,7 +68,7 @@ class MHAXY(AttentionTower):
     of `AttentionTower`: `num_heads`, `head_dim`, `width`, `num_layers`, `dropout`, `seed`.
     """
 
-    ROW_PARTS = ("call", "before_sampling", "row_features", "run_row")
+    ROW_PARTS: ClassVar[tuple[str, ...]] = ("call", "before_sampling", "row_features", "run_row")
 
     def build(self, x_fe_shape: Any, y_fe_shape: Any, y_seen_shape: Any) -> None:
         """Builds the blocks from the widths of the features."""

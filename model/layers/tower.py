@@ -1,6 +1,6 @@
 """What the two attention towers have in common."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -27,7 +27,7 @@ class AttentionTower(keras.layers.Layer):
         TypeError, ValueError: an argument outside its range.
     """
 
-    ROW_PARTS = ("_run", "_hidden")
+    ROW_PARTS: ClassVar[tuple[str, ...]] = ("_run", "_hidden")
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """The base of all samplers: how many samples at once fit in memory, seeds, keys, graphs."""
 
 import abc
+import functools
 from typing import ClassVar, NamedTuple, Protocol
 
 import tensorflow as tf
@@ -71,25 +72,6 @@ class Sampler(abc.ABC):
     def __init__(self, model: SampledModel, xla: bool = False) -> None:
         self._distance_dims, self._y_dims = model.distance_dims, model.y_dims
         self._xla = xla
-
-        def draw(
-            batch: dict[str, tf.Tensor],
-            order: tf.Tensor,
-            sample_numbers: tf.Tensor,
-            sequence_keys: tf.Tensor,
-            seed: tf.Tensor,
-        ) -> tf.Tensor:
-            return self.draw(batch, order, sample_numbers, sequence_keys, seed)
-
-        def draw_with_xla(
-            batch: dict[str, tf.Tensor],
-            order: tf.Tensor,
-            sample_numbers: tf.Tensor,
-            sequence_keys: tf.Tensor,
-            seed: tf.Tensor,
-        ) -> tf.Tensor:
-            return self.draw(batch, order, sample_numbers, sequence_keys, seed, xla=True)
-
         vector = tf.TensorSpec([None], tf.int64)
         signature = [
             batch_spec(model.x_dims, model.y_dims),
@@ -98,8 +80,12 @@ class Sampler(abc.ABC):
             vector,
             tf.TensorSpec([], tf.int64),
         ]
-        self._graph = tf.function(draw, input_signature=signature, autograph=False)
-        self._xla_graph = tf.function(draw_with_xla, jit_compile=True, autograph=False)
+        self._graph = tf.function(
+            functools.partial(self.draw, xla=False), input_signature=signature, autograph=False
+        )
+        self._xla_graph = tf.function(
+            functools.partial(self.draw, xla=True), jit_compile=True, autograph=False
+        )
 
     # What a kind of sampler fills in.
 

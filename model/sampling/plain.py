@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
+from taylorformer.data_wrangler.batch import as_prepared
 from taylorformer.model.sampling.base import (
     BYTES_PER_FLOAT,
     Memory,
@@ -86,6 +87,7 @@ class PlainSampler(Sampler):
             else:
                 for name in ("x_target", "target_mask", "y_target"):
                     inputs[name] = inputs[name][:, : i + 1]
+                as_prepared(inputs)
             outputs = self._model(inputs, training=False)
             value = outputs["mean"][:, i] + outputs["scale"][:, i] * noise[:, i]
             value = tf.where(rows["target_mask"][:, i, tf.newaxis], value, 0.0)

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from taylorformer.data_wrangler.batch import as_prepared
+
 
 def permute_targets(batch: dict[str, tf.Tensor], order: tf.Tensor) -> dict[str, tf.Tensor]:
     """Moves x, y and mask of the targets together.
@@ -9,14 +11,19 @@ def permute_targets(batch: dict[str, tf.Tensor], order: tf.Tensor) -> dict[str, 
     Args:
         batch: a prepared batch; every entry whose name ends in `_target` or is `target_mask` is
             moved.
-        order: `[B, N_T]` integers; place k of the result is target `order[b, k]`.
+        order: `[B, N_T]` integers; target k of the result is target `order[b, k]`.
+
+    Returns:
+        A prepared batch.
     """
-    return {
-        name: tf.gather(values, order, batch_dims=1)
-        if name.endswith("_target") or name == "target_mask"
-        else values
-        for name, values in batch.items()
-    }
+    return as_prepared(
+        {
+            name: tf.gather(values, order, batch_dims=1)
+            if name.endswith("_target") or name == "target_mask"
+            else values
+            for name, values in batch.items()
+        }
+    )
 
 
 def shuffle_targets(
@@ -30,7 +37,7 @@ def shuffle_targets(
         seed: two integers for stateless random numbers.
 
     Returns:
-        A batch of m B sequences: all of the first permutation, then all of the second, ..
+        A prepared batch of m B sequences: all of the first permutation, then all of the second, ..
     """
     repeated = {
         name: tf.tile(values, [num_permutations] + [1] * (len(values.shape) - 1))

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from taylorformer.data_wrangler import batch as batch_module
 from taylorformer.data_wrangler.batch import prepare_batch
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.replica_seed import next_seed
@@ -541,3 +542,28 @@ def test_the_seed_of_one_replica_is_that_of_the_generator():
     own, other = (keras.random.SeedGenerator(7) for _ in range(2))
     for _ in range(3):
         np.testing.assert_array_equal(next_seed(own), other.next())
+
+
+@pytest.mark.parametrize("name", ["taylorformer", "taylorformer_covariates", "np", "tnp"])
+@pytest.mark.parametrize("run_eagerly", [False, True], ids=["graph", "eager"])
+def test_a_batch_is_prepared_once_a_step(monkeypatch, name, run_eagerly):
+    """Not by the model and by each of its layers; a shuffled batch is not prepared again."""
+    shapes = []
+    original = batch_module.zero_where_masked
+    monkeypatch.setattr(
+        batch_module,
+        "zero_where_masked",
+        lambda values, mask: shapes.append(values.shape) or original(values, mask),
+    )
+    case = next(case for case in conformance.MODELS if case.name == name)
+    model = case.make(num_layers=1) if name != "np" else case.make()
+    model.compile(keras.optimizers.SGD(1e-3), run_eagerly=run_eagerly)
+    inputs, y_target = case.data()
+    model.build({key: value.shape for key, value in inputs.items()})
+    shapes.clear()
+    model.train_on_batch(inputs, y_target)
+    # x and y of context and targets.
+    assert len(shapes) == 4
+    shapes.clear()
+    model.log_prob(inputs, y_target)
+    assert len(shapes) == 4
