@@ -2,8 +2,8 @@
 
 Every number comes from one batched Cholesky factor L of the joint covariance of context and
 targets, in the order they are scored. With `w = L^-1 y`, the one-step conditional of point i given
-all points before it is Normal with mean `L[i, :i] w[:i]` and scale `L[i, i]`, and the law of the
-targets given the context has the mean `L_TC w_C` and the factor `L_TT`.
+all points before it is Normal with mean `L[i, :i] w[:i]` and scale `L[i, i]`, and the
+distribution of the targets given the context has the mean `L_TC w_C` and the factor `L_TT`.
 """
 
 import functools
@@ -30,9 +30,9 @@ class GaussianProcess:
     It is no Keras model: it has nothing to train, and works in float64. Its methods take batches
     of the data contract (D_y = 1; masks are honoured, N_C = 0 is legal) and the hyper-parameters
     of each sequence, `[B]` by name or one number for all. Give it x and y as they were drawn, in
-    float64: the smallest scales are 1e-3 of y's own, so that of the 7 digits of float32 only 4 are
-    left of a distance from the mean. (On the paper's tasks that moved the score of a sequence by
-    up to 0.0012 a target, and no average of 2,000 in the third digit.)
+    float64: the smallest scales are 1e-3 of those of y, so that of the 7 digits of float32 only 4
+    are left of a distance from the mean. (On the paper's tasks that moved the score of a sequence
+    by up to 0.0012 a target, and no average of 2,000 in the third digit.)
 
     Example:
         >>> from taylorformer.data_wrangler import held_out_gaussian_process_tasks
@@ -44,7 +44,8 @@ class GaussianProcess:
     Args:
         kernel: "rbf", "matern", "periodic" or a `Kernel`; its ranges are not used.
         jitter: what stands on the diagonal besides the kernel, in squared units of y. It is a part
-            of the data's law: points with equal x are different points, each with its own noise.
+            of the distribution of the data: points with equal x are different points, with
+            independent noise.
 
     Raises:
         ValueError: an unknown kernel, or a jitter not above 0.
@@ -60,7 +61,7 @@ class GaussianProcess:
         y_target: Any,
         hyperparameters: Mapping[str, Any],
     ) -> dict[str, np.ndarray]:
-        """Gives the one-step conditionals p(y_i given context and earlier targets).
+        """Returns the one-step conditionals p(y_i given context and earlier targets).
 
         Args:
             inputs: a batch of the data contract.
@@ -80,7 +81,7 @@ class GaussianProcess:
         y_target: Any,
         hyperparameters: Mapping[str, Any],
     ) -> np.ndarray:
-        """Gives the exact log p(Y_T given X_T, X_C, Y_C), `[B]` float64, in nats.
+        """Returns the exact log p(Y_T given X_T, X_C, Y_C), `[B]` float64, in nats.
 
         The arguments are those of `one_step`. Masked targets are not scored.
         """
@@ -93,11 +94,11 @@ class GaussianProcess:
         hyperparameters: Mapping[str, Any],
         min_scale: float,
     ) -> np.ndarray:
-        """Gives the most that a model with a smallest scale can reach, in expectation.
+        """Returns the most that a model with a smallest scale can reach, in expectation.
 
         It is the sum over the one-step conditionals, in the order given, of
-        `log N(y_i; m_i, max(sd_i, min_scale))`. No model whose one-step laws are Normal with
-        scales of at least `min_scale` does better on average over the data.
+        `log N(y_i; m_i, max(sd_i, min_scale))`. No model whose one-step conditionals are Normal
+        with scales of at least `min_scale` does better on average over the data.
 
         Args:
             inputs: a batch of the data contract.
@@ -114,7 +115,7 @@ class GaussianProcess:
     def condition(
         self, inputs: Mapping[str, Any], hyperparameters: Mapping[str, Any]
     ) -> dict[str, np.ndarray]:
-        """Gives the joint law of the targets given the context.
+        """Returns the joint distribution of the targets given the context.
 
         Args:
             inputs: a batch of the data contract.
@@ -122,7 +123,8 @@ class GaussianProcess:
 
         Returns:
             `mean` `[B, N_T, 1]` and `covariance` `[B, N_T, N_T]` of y, so with the jitter on the
-            diagonal, float64. A masked target has mean 0 and variance 1, and goes with no other.
+            diagonal, float64. A masked target has mean 0 and variance 1, and is
+            independent of all others.
         """
         mean, factor = _Joint(self, inputs, None, hyperparameters).condition()
         return {"mean": mean[..., np.newaxis], "covariance": factor @ np.swapaxes(factor, 1, 2)}
@@ -167,7 +169,7 @@ class GaussianProcess:
         return np.where(joint.target_mask[..., np.newaxis], drawn, 0.0)
 
     def score_task_set(self, tasks: TaskSet, min_scale: float) -> dict[str, np.ndarray]:
-        """Scores held-out sequences under their true law.
+        """Scores held-out sequences under their true distribution.
 
         Reads the float64 arrays of `tasks`, not batches in float32, for the reason given above.
         With the tasks' jitter of 1e-6 no one-step scale is below 1e-3, so that a `min_scale` of
@@ -182,11 +184,11 @@ class GaussianProcess:
             per target, in nats.
 
         Raises:
-            ValueError: `tasks` were drawn from another law.
+            ValueError: `tasks` were drawn from another distribution.
         """
         min_scale = check_number("min_scale", min_scale, minimum=0.0)
-        own: tuple[tuple[str, Any], ...] = (("kernel", self.kernel.name), ("jitter", self.jitter))
-        for name, value in own:
+        settings: dict[str, Any] = {"kernel": self.kernel.name, "jitter": self.jitter}
+        for name, value in settings.items():
             if tasks.about.get(name, value) != value:
                 raise ValueError(
                     f"`tasks` must be drawn with the {name} {value!r}, as this process has. "
@@ -204,8 +206,8 @@ class GaussianProcess:
 class _Joint:
     """Context and targets of a batch in one row, and the Cholesky factor of their covariance.
 
-    A masked point has x = y = 0 and a unit row of the covariance, and so of the factor: it goes
-    with no other point, and its one-step conditional is N(0, 1).
+    A masked point has x = y = 0 and a unit row of the covariance, and so of the factor: it is
+    independent of every other point, and its one-step conditional is N(0, 1).
     """
 
     def __init__(
@@ -225,11 +227,11 @@ class _Joint:
         check_finite(batch)
         masks, x, y = [], [], []
         for side in ("context", "target"):
-            places = batch[f"x_{side}"]
-            mask = batch.get(f"{side}_mask", np.ones(places.shape[:2], bool)).astype(bool)
-            values = batch.get(f"y_{side}", np.zeros([*places.shape[:2], 1]))
+            x_of_side = batch[f"x_{side}"]
+            mask = batch.get(f"{side}_mask", np.ones(x_of_side.shape[:2], bool)).astype(bool)
+            values = batch.get(f"y_{side}", np.zeros([*x_of_side.shape[:2], 1]))
             masks.append(mask)
-            x.append(np.where(mask[..., np.newaxis], places.astype(np.float64), 0.0))
+            x.append(np.where(mask[..., np.newaxis], x_of_side.astype(np.float64), 0.0))
             y.append(np.where(mask, values[..., 0].astype(np.float64), 0.0))
         self.target_mask = masks[1]
         self.y = np.concatenate(y, axis=1)
@@ -237,7 +239,7 @@ class _Joint:
         mask = np.concatenate(masks, axis=1)
         B, N = mask.shape
         # Observed points first, in their order, and only as many as there are: sequences of a
-        # padded batch have like N, but twice as many places.
+        # padded batch have like N, but twice as many points with the masked ones.
         order = np.argsort(~mask, axis=1, kind="stable")[:, : mask.sum(axis=1).max()]
         seen = np.take_along_axis(mask, order, axis=1)
         points = np.take_along_axis(np.concatenate(x, axis=1), order[..., np.newaxis], axis=1)
@@ -254,7 +256,7 @@ class _Joint:
         self._scale = self._factor[:, diagonal, diagonal]
 
     def _means(self, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """Solves `L w = y` for the first points; gives their one-step means, and w, `[B, length]`.
+        """Solves `L w = y` for the first points; returns one-step means and w, `[B, length]` each.
 
         The sum that is taken from y_i in the i-th step of a forward substitution is the mean of y_i
         given all points before it.
@@ -268,12 +270,12 @@ class _Joint:
 
     @functools.cached_property
     def one_step(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means and scales of the targets, `[B, N_T]`."""
+        """Returns means and scales of the targets, `[B, N_T]`."""
         means, _ = self._means(self.y.shape[1])
         return means[:, self._num_context :], self._scale[:, self._num_context :]
 
     def log_prob(self, min_scale: float) -> np.ndarray:
-        """Gives the sum over the observed targets, `[B]`."""
+        """Returns the sum over the observed targets, `[B]`."""
         mean, scale = self.one_step
         scale = np.maximum(scale, min_scale)
         distance = (self.y[:, self._num_context :] - mean) / scale
@@ -281,7 +283,7 @@ class _Joint:
         return np.where(self.target_mask, densities, 0.0).sum(axis=1)
 
     def condition(self) -> tuple[np.ndarray, np.ndarray]:
-        """Gives the mean `[B, N_T]` and the Cholesky factor of the covariance of the targets."""
+        """Returns the mean `[B, N_T]` and the Cholesky factor of the covariance of the targets."""
         N_C = self._num_context
         _, w = self._means(N_C)
         mean = (self._factor[:, N_C:, :N_C] @ w[..., np.newaxis])[..., 0]

@@ -1,4 +1,4 @@
-"""A stack of Dense layers, which is what the neural processes are made of."""
+"""A stack of Dense layers, from which the neural processes are built."""
 
 from typing import Any
 
@@ -12,6 +12,11 @@ from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_ra
 @keras.saving.register_keras_serializable("taylorformer")
 class MLP(keras.layers.Layer):
     """Dense layers with ReLU between them, and none after the last one.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> MLP(8, num_layers=3, output_width=2, seed=0)(tf.ones([1, 5, 4])).shape
+        TensorShape([1, 5, 2])
 
     Args:
         width: width of every layer but the last.
@@ -43,19 +48,19 @@ class MLP(keras.layers.Layer):
         last = width if output_width is None else output_width
         self.denses = [
             seeded_dense(
-                last if place == num_layers - 1 else width,
+                last if number == num_layers - 1 else width,
                 seed,
-                place,
+                number,
                 self.dtype_policy,
-                f"dense_{place}",
+                f"dense_{number}",
             )
-            for place in range(num_layers)
+            for number in range(num_layers)
         ]
 
     def build(self, input_shape: Any) -> None:
         """Builds every Dense layer from the last size of the input."""
-        for place, dense in enumerate(self.denses):
-            dense.build((None, None, input_shape[-1] if place == 0 else self.width))
+        for number, dense in enumerate(self.denses):
+            dense.build((None, None, input_shape[-1] if number == 0 else self.width))
         self.built = True
 
     def call(self, values: tf.Tensor) -> tf.Tensor:
@@ -64,8 +69,8 @@ class MLP(keras.layers.Layer):
         Returns:
             `[B, N, output_width]` in the compute dtype.
         """
-        for place, dense in enumerate(self.denses):
-            if place > 0:
+        for number, dense in enumerate(self.denses):
+            if number > 0:
                 values = tf.nn.relu(values)
             values = apply_dense(dense, within_range(values, self.compute_dtype))
         return values

@@ -22,6 +22,13 @@ class TransformerBlock(keras.layers.Layer):
     need", 2017). Sums and normalisations are float32 under every dtype policy; Dense layers and
     attention products use the compute dtype.
 
+    Example:
+        >>> import tensorflow as tf
+        >>> rows = tf.random.stateless_normal([2, 5, 6], seed=(1, 2))
+        >>> block = TransformerBlock(num_heads=2, head_dim=4, width=6, feed_forward=8, seed=0)
+        >>> block(rows, rows).shape
+        TensorShape([2, 5, 6])
+
     Args:
         num_heads: H.
         head_dim: width of one head; H heads may be wider or narrower than `width` together.
@@ -69,9 +76,9 @@ class TransformerBlock(keras.layers.Layer):
         )
         self.attention_dropout, self.hidden_dropout, self.output_dropout = (
             keras.layers.Dropout(
-                dropout, seed=child_seed(seed, place), dtype=policy, name=f"{part}_dropout"
+                dropout, seed=child_seed(seed, child), dtype=policy, name=f"{part}_dropout"
             )
-            for place, part in enumerate(("attention", "hidden", "output"), start=3)
+            for child, part in enumerate(("attention", "hidden", "output"), start=3)
         )
 
     def build(self, query_shape: Any, key_shape: Any) -> None:
@@ -119,7 +126,7 @@ class TransformerBlock(keras.layers.Layer):
         return self.finish(attended, query, training=training)
 
     def finish(self, attended: tf.Tensor, query: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """Everything after the attention, row by row."""
+        """Runs everything after the attention, row by row; returns `[B, R, width]`, float32."""
         attended = self.attention_dropout(attended, training=training)
         hidden = self.attention_norm(query + tf.cast(attended, tf.float32))
         inner = tf.nn.relu(apply_dense(self.hidden_dense, hidden))

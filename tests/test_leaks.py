@@ -19,7 +19,7 @@ NUM_TARGET = 4
 
 
 class Setting(NamedTuple):
-    """One network."""
+    """The settings of one model."""
 
     feature_order: int
     taylor_order: int | None
@@ -45,11 +45,11 @@ class Setting(NamedTuple):
 
 
 class Check(NamedTuple):
-    """One network with the data it is fed."""
+    """One model with the data it is fed."""
 
     setting: Setting
     num_context: int
-    places: str
+    layout: str  # of x
     training: bool  # which is also the tie rule: at random in training, the first at inference
 
 
@@ -58,8 +58,8 @@ SETTINGS = [
     for values in itertools.product((0, 1, 2), (None, 0, 1, 2), (1, 2, 3), (1, 2, 3), (1, 2))
 ]
 LEGAL = [setting for setting in SETTINGS if setting.legal]
-PLACES = ("apart", "equal", "far")
-CHECKS = [Check(*values) for values in itertools.product(LEGAL, (0, 1, 5), PLACES, (False, True))]
+LAYOUTS = ("apart", "equal", "far")
+CHECKS = [Check(*values) for values in itertools.product(LEGAL, (0, 1, 5), LAYOUTS, (False, True))]
 
 
 def covering_sample(checks, seed=0):
@@ -86,32 +86,32 @@ SAMPLE = covering_sample(CHECKS)
 
 
 def data(check):
-    """Makes a batch with the places asked for."""
+    """Makes a batch with the layout of x that is asked for."""
     setting = check.setting
     inputs, y_target = conformance.points(
         check.num_context, NUM_TARGET, setting.x_dims, setting.y_dims, batch_size=2, seed=1
     )
-    if check.places == "equal":
+    if check.layout == "equal":
         # Among targets, and between target and context.
         inputs["x_target"][:, 1] = inputs["x_target"][:, 0]
         inputs["x_target"][:, 3] = inputs["x_target"][:, 2]
         if check.num_context:
             inputs["x_target"][:, 2:] = inputs["x_context"][:, :1]
             inputs["x_context"][:, -1] = inputs["x_context"][:, 0]
-    elif check.places == "far":
+    elif check.layout == "far":
         for key in ("x_context", "x_target"):
             inputs[key] *= 1e4
     return inputs, y_target
 
 
 class Probe:
-    """Runs one network again and again on batches that differ in `y_target` only."""
+    """Runs one model again and again on batches that differ in `y_target` only."""
 
     def __init__(self, model, training, compiled=False):
         self.model = model
         self.training = training
         self._gradient, self._outputs = self._gradient_of, self._outputs_of
-        if compiled:  # pays off where several batches go through one network
+        if compiled:  # pays off where several batches go through one model
             self._gradient = tf.function(self._gradient_of, autograph=False)
             self._outputs = tf.function(self._outputs_of, autograph=False)
 
@@ -218,7 +218,7 @@ def test_no_leak_with_masks(case, training):
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 @pytest.mark.parametrize("training", [False, True], ids=["inference", "training"])
 def test_no_leak_in_mixed_precision(policy, training):
-    """float16 ends at 65504: a y of 1e6 at a hidden place must not become inf, and 0 x inf NaN."""
+    """float16 ends at 65504: a y of 1e6 at a hidden point must not become inf, and 0 x inf NaN."""
     case = conformance.MODELS[0]
     model = case.make(dtype=policy)
     inputs, y_target = case.data(num_context=4, num_target=NUM_TARGET, batch_size=2)

@@ -35,20 +35,20 @@ def _nearest_by_hand(x, y, num_context, seen, i, num_neighbours):
 @pytest.mark.parametrize("x_dims", [1, 2])
 @pytest.mark.parametrize("num_context", [0, 1, 6])
 def test_neighbours_are_those_found_by_hand(x_dims, num_context, rng):
-    # On a coarse grid, so that there are many ties and equal places.
+    # On a coarse grid, so that there are many ties and equal x.
     x = rng.integers(0, 3, (4, num_context + 5, x_dims)).astype("float32")
     y = rng.integers(0, 2, (4, num_context + 5, 2)).astype("float32")
     seen = rng.random((4, num_context + 5)) < 0.8
     parts = [tf.constant(x[:, :num_context]), tf.constant(x[:, num_context:])]
     orders = canonical_order(parts[0], tf.constant(y[:, :num_context]), parts[1])
-    points, found = nearest_seen_points(
+    points, is_neighbour = nearest_seen_points(
         *parts, tf.constant(seen[:, :num_context]), tf.constant(seen[:, num_context:]), orders, 3
     )
-    assert points.shape == found.shape == (4, num_context + 5, 3)
+    assert points.shape == is_neighbour.shape == (4, num_context + 5, 3)
     for b in range(4):
         for i in range(num_context + 5):
             expected = _nearest_by_hand(x[b], y[b], num_context, seen[b], i, 3)
-            assert found[b, i].numpy().sum() == len(expected)
+            assert is_neighbour[b, i].numpy().sum() == len(expected)
             nearest = points[b, i].numpy()[: len(expected)]
             for ours, theirs in zip(nearest, expected, strict=True):
                 if theirs < num_context:
@@ -118,7 +118,7 @@ def test_derivative_is_the_ridge_solution(dims, num_neighbours, unit, rng):
         )
 
 
-def test_equal_places_give_no_derivative_and_no_nan_gradient():
+def test_equal_x_give_no_derivative_and_no_nan_gradient():
     delta_x = tf.zeros([1, 2, 3, 2])
     delta_y = tf.ones([1, 2, 3, 1])
     with tf.GradientTape() as tape:
@@ -164,7 +164,7 @@ def _extract(q, inputs, y_target, training=False, **settings):
 
 
 def test_features_of_first_and_second_order_on_a_line():
-    # Sorted places, so that the neighbour of a target is the point before it.
+    # Sorted x, so that the neighbour of a target is the point before it.
     x = np.array([0.0, 1.0, 3.0, 6.0, 10.0], "float32")
     y = np.array([1.0, 3.0, 2.0, 8.0, 4.0], "float32")
     inputs = {
