@@ -7,6 +7,8 @@ generator Philox-4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1,
 in integer operations, which are the same everywhere.
 """
 
+import math
+
 import tensorflow as tf
 
 _MASK = 0xFFFFFFFF
@@ -103,7 +105,7 @@ def _normals(words: tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]) -> list[t
     numbers: list[tf.Tensor] = []
     for first, second in (uniform[:2], uniform[2:]):
         radius = tf.sqrt(-2.0 * tf.math.log(first))
-        angle = 6.283185307179586 * second
+        angle = 2.0 * math.pi * second
         numbers += [radius * tf.cos(angle), radius * tf.sin(angle)]
     return numbers
 
