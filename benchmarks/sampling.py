@@ -2,7 +2,7 @@
 
     python -m benchmarks.sampling
 
-The network is that of ETT-96, 92K parameters, as the paper has it. Both sides are warm, in float32
+The model is that of ETT-96, 92K parameters, as the paper has it. Both sides are warm, in float32
 and inference mode, with two threads, their output fetched; medians of at least three runs. The
 teacher-forced pass is a plain graph.
 """
@@ -47,18 +47,18 @@ def series(num_series: int, num_context: int, num_target: int) -> tuple[dict[str
 
 
 def seconds(run: Callable[[], Any], repeats: int) -> float:
-    """Gives the median time of a run that is warm."""
+    """Returns the median time of a run that is warm."""
     run()
-    found = []
+    times = []
     for _ in range(repeats):
         started = time.perf_counter()
         run()
-        found.append(time.perf_counter() - started)
-    return statistics.median(found)
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
 
 
 def once(run: Callable[[], Any]) -> float:
-    """Gives the time of one run, whatever it compiles."""
+    """Returns the time of one run, whatever it compiles."""
     started = time.perf_counter()
     run()
     return time.perf_counter() - started
@@ -67,7 +67,7 @@ def once(run: Callable[[], Any]) -> float:
 def measure(
     model: Taylorformer, sizes: tuple[int, int, int, int], options: argparse.Namespace
 ) -> list[str]:
-    """Measures one case; gives the cells of its row."""
+    """Measures one case; returns the cells of its row."""
     num_series, num_samples, num_context, num_target = sizes
     inputs, _ = series(num_series, num_context, num_target)
     many = series(num_series * num_samples, num_context, num_target)
@@ -107,7 +107,7 @@ def main() -> None:
     tf.config.threading.set_inter_op_parallelism_threads(THREADS)
     model = Taylorformer(**PRESETS["ett"].model_arguments, seed=0)
     model(series(1, 4, 4)[0])
-    # An untrained network lets samples grow without bound; a small head keeps them tame.
+    # An untrained model lets samples grow without bound; a small head keeps them tame.
     head = model.local_taylor.network
     for dense in (head.mean_dense, head.scale_dense):
         dense.kernel.assign(0.1 * dense.kernel)

@@ -1,7 +1,7 @@
 """The models that the Taylorformer is compared with.
 
-The neural processes (NP, ANP, TNP), under the contract of
-`taylorformer.model.probabilistic_model`, and the exact Gaussian process.
+Neural processes (NP, ANP, TNP), under the contract of `taylorformer.model.probabilistic_model`, and
+the exact Gaussian process.
 """
 
 import lazy_loader

@@ -19,17 +19,17 @@ class AttentiveNeuralProcess(LatentModel):
     The deterministic encoder is an MLP of every context point [x, y], then, with `self_attention`,
     multi-head attention among the context points. The decoder reads at x the multi-head attention
     of x to these values, the keys being the context's x; queries and keys go through one and the
-    same MLP first. Where no context is observed it is 0 (Kim et al., "Attentive neural processes",
+    same MLP first. A sequence without any context gets 0 (Kim et al., "Attentive neural processes",
     2019; layers as in the appendix of the Taylorformer's paper, whose 1D regression is the
     default). The latent path has no attention. No attention has a skip or a normalisation.
 
     Example:
-        >>> import numpy as np
-        >>> x, y = np.zeros((2, 5, 1), "float32"), np.ones((2, 5, 1), "float32")
-        >>> inputs = {"x_context": x, "y_context": y, "x_target": x + 1}
+        >>> import tensorflow as tf
+        >>> x, y = tf.zeros([1, 4, 1]), tf.ones([1, 4, 1])
+        >>> inputs = {"x_context": x, "y_context": y, "x_target": x[:, :2]}
         >>> model = AttentiveNeuralProcess(width=8, latent_dim=4, num_heads=2, seed=0)
-        >>> model.sample(inputs, num_samples=3, seed=0).shape
-        TensorShape([3, 2, 5, 1])
+        >>> model.log_prob(inputs, y[:, :2], num_latents=3).shape
+        TensorShape([1])
 
     Args:
         num_heads: H, of the attention of both kinds; must divide `width`.
@@ -89,7 +89,7 @@ class AttentiveNeuralProcess(LatentModel):
             self.self_attention_layer.build(inner, inner, inner)
 
     def deterministic(self, batch: Mapping[str, tf.Tensor], x: tf.Tensor) -> tf.Tensor:
-        """Returns the attention of x `[B, N, D_x]` to the context, `[B, N, width]`."""
+        """Returns the attention of each x to the context, `[B, N, width]`."""
         values = self.encode_context(batch)
         visible = batch["context_mask"][:, tf.newaxis]
         if self.self_attention_layer is not None:

@@ -2,8 +2,8 @@
 
 Every number comes from one batched Cholesky factor L of the joint covariance of context and
 targets, in the order they are scored. With `w = L^-1 y`, the one-step conditional of point i given
-all points before it is Normal with mean `L[i, :i] w[:i]` and scale `L[i, i]`, and the distribution
-of the targets given the context has the mean `L_TC w_C` and the factor `L_TT`.
+all points before it is Normal with mean `L[i, :i] w[:i]` and scale `L[i, i]`, and the
+distribution of the targets given the context has the mean `L_TC w_C` and the factor `L_TT`.
 """
 
 import functools
@@ -29,9 +29,9 @@ class GaussianProcess:
 
     It is no Keras model: it has nothing to train, and works in float64. Its methods take batches
     of the data contract (D_y = 1; masks are honoured, N_C = 0 is legal) and the hyper-parameters
-    of each sequence, `[B]` by name or one number for all. Pass x and y as they were drawn, in
-    float64: the smallest scales are 1e-3 of the scale of y, so that of the 7 digits of float32 only
-    4 are left of a distance from the mean. (On the paper's tasks that moved the score of a sequence
+    of each sequence, `[B]` by name or one number for all. Give it x and y as they were drawn, in
+    float64: the smallest scales are 1e-3 of those of y, so that of the 7 digits of float32 only 4
+    are left of a distance from the mean. (On the paper's tasks that moved the score of a sequence
     by up to 0.0012 a target, and no average of 2,000 in the third digit.)
 
     Example:
@@ -45,7 +45,7 @@ class GaussianProcess:
         kernel: "rbf", "matern", "periodic" or a `Kernel`; its ranges are not used.
         jitter: what stands on the diagonal besides the kernel, in squared units of y. It is a part
             of the distribution of the data: points with equal x are different points, with
-            different noise.
+            independent noise.
 
     Raises:
         ValueError: an unknown kernel, or a jitter not above 0.
@@ -123,8 +123,8 @@ class GaussianProcess:
 
         Returns:
             `mean` `[B, N_T, 1]` and `covariance` `[B, N_T, N_T]` of y, so with the jitter on the
-            diagonal, float64. A masked target has mean 0 and variance 1, and is independent of
-            all others.
+            diagonal, float64. A masked target has mean 0 and variance 1, and is
+            independent of all others.
         """
         mean, factor = _Joint(self, inputs, None, hyperparameters).condition()
         return {"mean": mean[..., np.newaxis], "covariance": factor @ np.swapaxes(factor, 1, 2)}
@@ -207,7 +207,7 @@ class _Joint:
     """Context and targets of a batch in one row, and the Cholesky factor of their covariance.
 
     A masked point has x = y = 0 and a unit row of the covariance, and so of the factor: it is
-    independent of all other points, and its one-step conditional is N(0, 1).
+    independent of every other point, and its one-step conditional is N(0, 1).
     """
 
     def __init__(
@@ -227,11 +227,11 @@ class _Joint:
         check_finite(batch)
         masks, x, y = [], [], []
         for side in ("context", "target"):
-            inputs_x = batch[f"x_{side}"]
-            mask = batch.get(f"{side}_mask", np.ones(inputs_x.shape[:2], bool)).astype(bool)
-            values = batch.get(f"y_{side}", np.zeros([*inputs_x.shape[:2], 1]))
+            x_of_side = batch[f"x_{side}"]
+            mask = batch.get(f"{side}_mask", np.ones(x_of_side.shape[:2], bool)).astype(bool)
+            values = batch.get(f"y_{side}", np.zeros([*x_of_side.shape[:2], 1]))
             masks.append(mask)
-            x.append(np.where(mask[..., np.newaxis], inputs_x.astype(np.float64), 0.0))
+            x.append(np.where(mask[..., np.newaxis], x_of_side.astype(np.float64), 0.0))
             y.append(np.where(mask, values[..., 0].astype(np.float64), 0.0))
         self.target_mask = masks[1]
         self.y = np.concatenate(y, axis=1)
@@ -239,7 +239,7 @@ class _Joint:
         mask = np.concatenate(masks, axis=1)
         B, N = mask.shape
         # Observed points first, in their order, and only as many as there are: sequences of a
-        # padded batch have like N, but twice as many rows.
+        # padded batch have like N, but twice as many points with the masked ones.
         order = np.argsort(~mask, axis=1, kind="stable")[:, : mask.sum(axis=1).max()]
         seen = np.take_along_axis(mask, order, axis=1)
         points = np.take_along_axis(np.concatenate(x, axis=1), order[..., np.newaxis], axis=1)
@@ -256,11 +256,7 @@ class _Joint:
         self._scale = self._factor[:, diagonal, diagonal]
 
     def _means(self, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """Solves `L w = y` for the first points.
-
-        Returns:
-            Their one-step means, and w, `[B, length]` each.
-
+        """Solves `L w = y` for the first points; returns one-step means and w, `[B, length]` each.
 
         The sum that is taken from y_i in the i-th step of a forward substitution is the mean of y_i
         given all points before it.
@@ -274,7 +270,7 @@ class _Joint:
 
     @functools.cached_property
     def one_step(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means and scales of the targets, `[B, N_T]`."""
+        """Returns means and scales of the targets, `[B, N_T]`."""
         means, _ = self._means(self.y.shape[1])
         return means[:, self._num_context :], self._scale[:, self._num_context :]
 

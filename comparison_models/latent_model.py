@@ -17,7 +17,10 @@ from taylorformer.model.replica_seed import next_seed
 from taylorformer.model.sampling.base import BYTES_PER_FLOAT, MOST_BYTES, Sampler
 from taylorformer.model.sampling.counter_noise import latent_noise
 
-_MOST_LATENT_DIM = 1020
+_LARGEST_LATENT_DIM = 1020
+"""More numbers `latent_noise` cannot draw for one key."""
+_LEAST_LATENT_SCALE = 0.1
+"""The standard deviation of z lies between this and 1, so that q is never a point."""
 
 
 def masked_mean(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
@@ -41,13 +44,17 @@ def log_mean_exp(values: tf.Tensor) -> tf.Tensor:
     return tf.reduce_logsumexp(values, axis=0) - tf.math.log(count)
 
 
+def _latent_scale(raw: tf.Tensor) -> tf.Tensor:
+    return _LEAST_LATENT_SCALE + (1 - _LEAST_LATENT_SCALE) * tf.sigmoid(raw)
+
+
 class LatentModel(ProbabilisticModel):
     """Targets that are independent of one another given one latent z for the whole sequence.
 
-    A latent encoder gives `q(z given points) = Normal(mean, 0.1 + 0.9 sigmoid(raw))`: an MLP of
+    A latent encoder makes `q(z given points) = Normal(mean, 0.1 + 0.9 sigmoid(raw))`: an MLP of
     every point [x, y], the mean over the observed points (0 over none), and a second MLP. A
     deterministic encoder is an MLP of every context point, and `deterministic`, which a subclass
-    implements, makes of it what the decoder reads of the context at x. The decoder gives mean and
+    implements, makes of it what the decoder reads of the context at x. The decoder makes mean and
     scale of y at x from x, that, and z (Garnelo et al., "Neural processes", 2018).
 
     `call` takes the mean of q(z given C) for z, and does not read `y_target`; in training it draws
@@ -62,22 +69,23 @@ class LatentModel(ProbabilisticModel):
     `nll` is always -log p(Y_T given X_T, X_C, Y_C) / N_T by importance weighting, an upper bound in
     expectation: with `num_latents` z in `fit`, with `log_prob_latents` z in `evaluate`, where it is
     the loss too. There its noise is seeded, and the same for every sequence, so that a score does
-    not depend on batches; `log_prob` with `sequence_keys` gives each sequence its own.
-    `teacher_forced_mse` is the squared error of the mean that `call` gives, in training with one
+    not depend on batches; `log_prob` with `sequence_keys` draws other noise for
+    each sequence.
+    `teacher_forced_mse` is the squared error of the mean that `call` returns, in training with one
     random z.
 
     ReLU stands between the Dense layers of one stack, and none after its last: not before a mean,
     an attention or an outcome. (The paper does not say where it ends.)
 
     Args:
-        width: width of every Dense layer, but for the two that give an outcome: `2 latent_dim` at
+        width: width of every Dense layer, but for the two with outputs: `2 latent_dim` at
             the end of the latent encoder, `2 D_y` at the end of the decoder.
         latent_dim: size of z, at most 1020.
         latent_layers: Dense layers of the latent encoder before and after the mean; the last one
-            gives mean and raw scale of z.
+            returns mean and raw scale of z.
         deterministic_layers: Dense layers of the deterministic encoder.
-        decoder_layers: Dense layers of the decoder, at least 2; the last one gives mean and raw
-            scale of y.
+        decoder_layers: Dense layers of the decoder, at least 2; the last one returns mean and
+            raw scale of y.
         num_latents: z of a sequence in one training step.
         log_prob_latents: z of a sequence in `log_prob` and `evaluate`.
         scale: "exp" or "bounded"; see `ProbabilisticModel`.
@@ -114,7 +122,7 @@ class LatentModel(ProbabilisticModel):
             **kwargs,
         )
         check_integer("width", width, 1)
-        check_integer("latent_dim", latent_dim, 1, _MOST_LATENT_DIM)
+        check_integer("latent_dim", latent_dim, 1, _LARGEST_LATENT_DIM)
         if not isinstance(latent_layers, (list, tuple)) or len(latent_layers) != 2:
             raise ValueError(
                 "`latent_layers` must be two integers, before and after the mean. "
@@ -139,6 +147,7 @@ class LatentModel(ProbabilisticModel):
         self.latent_encoder = self.make_mlp("latent_encoder", 2, after, 2 * latent_dim)
         self.deterministic_encoder = self.make_mlp("deterministic_encoder", 6, deterministic_layers)
         # One Dense layer of [x, r, z] in two parts: the part of x and r is the same for every z.
+        # (Names of attributes and layers are part of the format of `.keras` files.)
         self.place_dense = seeded_dense(width, child_seed(seed, 3), 0, self.dtype_policy, "place")
         self.latent_dense = keras.layers.Dense(
             width,
@@ -149,13 +158,13 @@ class LatentModel(ProbabilisticModel):
         )
 
     def make_mlp(
-        self, name: str, place: int, num_layers: int, output_width: int | None = None
+        self, name: str, child: int, num_layers: int, output_width: int | None = None
     ) -> MLP:
         """Makes an MLP of the model's width whose first weights follow from its seed.
 
         Args:
             name: name of the layer.
-            place: the number of the part; 0 to 6 are taken.
+            child: the child number of its seed; 0 to 6 are taken.
             num_layers: how many Dense layers.
             output_width: width of the last one. None: `width`.
         """
@@ -163,7 +172,7 @@ class LatentModel(ProbabilisticModel):
             self.width,
             num_layers,
             output_width,
-            seed=child_seed(self.seed, place),
+            seed=child_seed(self.seed, child),
             dtype=self.dtype_policy,
             name=name,
         )
@@ -171,12 +180,12 @@ class LatentModel(ProbabilisticModel):
     # What a subclass fills in.
 
     def deterministic(self, batch: Mapping[str, tf.Tensor], x: tf.Tensor) -> tf.Tensor:
-        """Gives r, what the decoder reads of the context at some places.
+        """Returns r, what the decoder reads of the context at some x.
 
         Args:
             batch: a prepared batch, of which only the context may be read; `encode_context` is
                 what the deterministic encoder makes of it.
-            x: `[B, N, D_x]`, the places.
+            x: `[B, N, D_x]`.
 
         Returns:
             `[B, N, width]`.
@@ -188,7 +197,7 @@ class LatentModel(ProbabilisticModel):
         num_context = tf.shape(batch["x_context"], tf.int64)[1]
         return (num_context + tf.shape(batch["x_target"], tf.int64)[1]) * self.width
 
-    # The network.
+    # Encoder and decoder.
 
     def encode_context(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """Runs the deterministic encoder on every context point, `[B, N_C, width]`."""
@@ -227,19 +236,21 @@ class LatentModel(ProbabilisticModel):
             z = self._training_latents(posterior, 1)
         else:
             z = self._prior(batch).mean()[tf.newaxis]
-        return self._outputs(self._places(batch, batch["x_target"]), z, batch["target_mask"])
+        return self._outputs(
+            self._decoder_inputs(batch, batch["x_target"]), z, batch["target_mask"]
+        )
 
     def latent_distribution(
         self, inputs: Mapping[str, Any], y_target: Any = None
     ) -> tfp.distributions.Distribution:
-        """Gives q(z given C), or q(z given C, T), with batch shape `[B]` and event `[latent_dim]`.
+        """Returns q(z given C), or q(z given C, T), with batch `[B]` and event `[latent_dim]`.
 
         Args:
             inputs: a batch of the data contract.
             y_target: `[B, N_T, D_y]` for q(z given C, T). None: q(z given C).
         """
         if y_target is None:
-            return self._prior(self._built_for(self._context_and_places(inputs)))
+            return self._prior(self._built_for(self._prepared_without_targets(inputs)))
         batch = self._built_for(self._batch_with_targets(inputs, y_target))
         return self._prior_and_posterior(batch)[1]
 
@@ -256,7 +267,7 @@ class LatentModel(ProbabilisticModel):
         """Makes q(z) of encoded points `[B, N, width]`."""
         pooled = masked_mean(encoded, mask)[:, tf.newaxis]
         mean, raw = tf.split(tf.cast(self.latent_encoder(pooled), tf.float32), 2, axis=-1)
-        normal = tfp.distributions.Normal(mean[:, 0], 0.1 + 0.9 * tf.sigmoid(raw[:, 0]))
+        normal = tfp.distributions.Normal(mean[:, 0], _latent_scale(raw[:, 0]))
         return tfp.distributions.Independent(normal, reinterpreted_batch_ndims=1)
 
     def _prior(self, batch: Mapping[str, tf.Tensor]) -> tfp.distributions.Distribution:
@@ -287,24 +298,24 @@ class LatentModel(ProbabilisticModel):
     def _all_masks(batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
         return tf.concat([batch["context_mask"], batch["target_mask"]], axis=1)
 
-    def _places(self, batch: Mapping[str, tf.Tensor], x: tf.Tensor) -> tf.Tensor:
-        """Gives what x and the context add to the decoder's first layer, `[B, N, width]`."""
+    def _decoder_inputs(self, batch: Mapping[str, tf.Tensor], x: tf.Tensor) -> tf.Tensor:
+        """Returns what x and the context add to the decoder's first layer, `[B, N, width]`."""
         r = tf.cast(self.deterministic(batch, x), tf.float32)
         rows = within_range(tf.concat([x, r], axis=-1), self.compute_dtype)
         return apply_dense(self.place_dense, rows)
 
-    def _decode(self, places: tf.Tensor, z: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def _decode(self, decoder_inputs: tf.Tensor, z: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Decodes S latents of every sequence.
 
         Args:
-            places: `[B, N, width]`, what `_places` gives.
+            decoder_inputs: `[B, N, width]`, returned by `_decoder_inputs`.
             z: `[S, B, latent_dim]`.
 
         Returns:
             Mean and scale, `[S, B, N, D_y]` each, float32.
         """
         latents = apply_dense(self.latent_dense, within_range(z, self.compute_dtype))
-        hidden = tf.nn.relu(places + latents[:, :, tf.newaxis])
+        hidden = tf.nn.relu(decoder_inputs + latents[:, :, tf.newaxis])
         shape = tf.shape(hidden)
         rows = self.decoder(tf.reshape(hidden, [shape[0] * shape[1], shape[2], self.width]))
         raw = tf.reshape(rows, [shape[0], shape[1], shape[2], 2 * self.y_dims])
@@ -312,10 +323,10 @@ class LatentModel(ProbabilisticModel):
         return mean, self.scale_from_raw(raw_scale)
 
     def _outputs(
-        self, places: tf.Tensor, z: tf.Tensor, target_mask: tf.Tensor
+        self, decoder_inputs: tf.Tensor, z: tf.Tensor, target_mask: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Gives what `call` gives for the one z `[1, B, latent_dim]`."""
-        mean, scale = self._decode(places, z)
+        """Returns the outputs of `call` for one z `[1, B, latent_dim]`."""
+        mean, scale = self._decode(decoder_inputs, z)
         return self.finish_outputs(mean[0], scale[0], target_mask)
 
     # Density.
@@ -341,7 +352,7 @@ class LatentModel(ProbabilisticModel):
             num_latents: S. None: `log_prob_latents`.
             seed: a 64-bit integer. None: the seed of the model, or 0.
             sequence_keys: `[B]` integers. None: every sequence has key 0, and so the same noise.
-            return_error: give the Monte-Carlo error too.
+            return_error: return the Monte-Carlo error too.
 
         Returns:
             `[B]`, float32, summed over D_y and the observed targets; with `return_error` also its
@@ -353,8 +364,10 @@ class LatentModel(ProbabilisticModel):
         check_integer("num_latents", self._count(num_latents), 2 if return_error else 1)
         batch = self._built_for(self._batch_with_targets(inputs, y_target))
         noise = self._seeded_noise(batch, num_latents, seed, sequence_keys)
-        places = self._places(batch, batch["x_target"])
-        log_weights = self._log_weights(batch, places, *self._prior_and_posterior(batch), noise)
+        decoder_inputs = self._decoder_inputs(batch, batch["x_target"])
+        log_weights = self._log_weights(
+            batch, decoder_inputs, *self._prior_and_posterior(batch), noise
+        )
         log_prob = log_mean_exp(log_weights)
         if not return_error:
             return log_prob
@@ -389,7 +402,7 @@ class LatentModel(ProbabilisticModel):
         batch = self._built_for(self._batch_with_targets(inputs, y_target))
         noise = self._seeded_noise(batch, num_latents, seed, sequence_keys)
         z = self._reparametrise(self._prior(batch), noise)
-        density = self._density(self._places(batch, batch["x_target"]), z, batch)
+        density = self._density(self._decoder_inputs(batch, batch["x_target"]), z, batch)
         return tf.reduce_sum(log_mean_exp(density), axis=-1)
 
     def _count(self, num_latents: int | None) -> int:
@@ -418,31 +431,31 @@ class LatentModel(ProbabilisticModel):
     def _log_weights(
         self,
         batch: Mapping[str, tf.Tensor],
-        places: tf.Tensor,
+        decoder_inputs: tf.Tensor,
         prior: tfp.distributions.Distribution,
         posterior: tfp.distributions.Distribution,
         noise: tf.Tensor,
     ) -> tf.Tensor:
-        """Gives log w of every z, `[S, B]`."""
+        """Returns log w of every z, `[S, B]`."""
         z = self._reparametrise(posterior, noise)
-        density = tf.reduce_sum(self._density(places, z, batch), axis=-1)
+        density = tf.reduce_sum(self._density(decoder_inputs, z, batch), axis=-1)
         return density + prior.log_prob(z) - posterior.log_prob(z)
 
     def _density(
-        self, places: tf.Tensor, z: tf.Tensor, batch: Mapping[str, tf.Tensor]
+        self, decoder_inputs: tf.Tensor, z: tf.Tensor, batch: Mapping[str, tf.Tensor]
     ) -> tf.Tensor:
-        """Gives log p(y_i given z), `[S, B, N_T]`, some z at once; 0 at masked targets."""
+        """Returns log p(y_i given z), `[S, B, N_T]`, some z at once; 0 at masked targets."""
         y, mask = batch["y_target"], batch["target_mask"]
         count = tf.shape(z)[0]
         most = MOST_BYTES // (BYTES_PER_FLOAT * TENSORS_HELD)
-        most = tf.maximum(most // tf.maximum(tf.size(places), 1), 1)
+        most = tf.maximum(most // tf.maximum(tf.size(decoder_inputs), 1), 1)
         # Chunks of one size: the last z may come again, and are cut off.
         num_chunks = -(-count // most)
         at_once = -(-count // num_chunks)
 
         def some(first: tf.Tensor) -> tf.Tensor:
             rows = tf.minimum(first + tf.range(at_once), count - 1)
-            return self._log_normal(*self._decode(places, tf.gather(z, rows)), y, mask)
+            return self._log_normal(*self._decode(decoder_inputs, tf.gather(z, rows)), y, mask)
 
         density = tf.map_fn(
             some,
@@ -460,15 +473,17 @@ class LatentModel(ProbabilisticModel):
     def _score(
         self, batch: dict[str, tf.Tensor], training: bool
     ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-        """Returns what `call` gives at inference and the estimate of `log_prob`.
+        """Returns the outputs of `call` at inference and the estimate of `log_prob`.
 
         (What training needs is made by `_loss`.)
         """
-        places = self._places(self._built_for(batch), batch["x_target"])
+        decoder_inputs = self._decoder_inputs(self._built_for(batch), batch["x_target"])
         prior, posterior = self._prior_and_posterior(batch)
-        outputs = self._outputs(places, prior.mean()[tf.newaxis], batch["target_mask"])
+        outputs = self._outputs(decoder_inputs, prior.mean()[tf.newaxis], batch["target_mask"])
         noise = self._seeded_noise(batch)
-        return outputs, log_mean_exp(self._log_weights(batch, places, prior, posterior, noise))
+        return outputs, log_mean_exp(
+            self._log_weights(batch, decoder_inputs, prior, posterior, noise)
+        )
 
     # Training.
 
@@ -488,7 +503,7 @@ class LatentModel(ProbabilisticModel):
         mask, target_mask = self._all_masks(batch), batch["target_mask"]
         prior, posterior = self._prior_and_posterior(batch)
         z = self._training_latents(posterior, self.num_latents)
-        mean, scale = self._decode(self._places(batch, x), z)
+        mean, scale = self._decode(self._decoder_inputs(batch, x), z)
         density = self._log_normal(mean, scale, y, mask)
         log_ratio = prior.log_prob(z) - posterior.log_prob(z)
         if self.num_latents == 1:
@@ -515,7 +530,7 @@ class LatentModel(ProbabilisticModel):
     def decode_samples(
         self, batch: Mapping[str, tf.Tensor], latents: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Gives mean and scale of every target for some z from q(z given C).
+        """Returns mean and scale of every target for some z from q(z given C).
 
         Args:
             batch: a prepared batch.
@@ -525,7 +540,7 @@ class LatentModel(ProbabilisticModel):
             Mean and scale, `[S, B, N_T, D_y]` each, float32.
         """
         z = self._reparametrise(self._prior(batch), latents)
-        return self._decode(self._places(batch, batch["x_target"]), z)
+        return self._decode(self._decoder_inputs(batch, batch["x_target"]), z)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

@@ -1,4 +1,4 @@
-"""A stack of Dense layers, which is what the neural processes are made of."""
+"""A stack of Dense layers, from which the neural processes are built."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ class MLP(keras.layers.Layer):
     """Dense layers with ReLU between them, and none after the last one.
 
     Example:
-        >>> import numpy as np
-        >>> MLP(8, num_layers=2, output_width=3, seed=0)(np.zeros((4, 5, 2), "float32")).shape
-        TensorShape([4, 5, 3])
+        >>> import tensorflow as tf
+        >>> MLP(8, num_layers=3, output_width=2, seed=0)(tf.ones([1, 5, 4])).shape
+        TensorShape([1, 5, 2])
 
     Args:
         width: width of every layer but the last.
@@ -48,19 +48,19 @@ class MLP(keras.layers.Layer):
         last = width if output_width is None else output_width
         self.denses = [
             seeded_dense(
-                last if index == num_layers - 1 else width,
+                last if number == num_layers - 1 else width,
                 seed,
-                index,
+                number,
                 self.dtype_policy,
-                f"dense_{index}",
+                f"dense_{number}",
             )
-            for index in range(num_layers)
+            for number in range(num_layers)
         ]
 
     def build(self, input_shape: Any) -> None:
         """Builds every Dense layer from the last size of the input."""
-        for index, dense in enumerate(self.denses):
-            dense.build((None, None, input_shape[-1] if index == 0 else self.width))
+        for number, dense in enumerate(self.denses):
+            dense.build((None, None, input_shape[-1] if number == 0 else self.width))
         self.built = True
 
     def call(self, values: tf.Tensor) -> tf.Tensor:
@@ -69,8 +69,8 @@ class MLP(keras.layers.Layer):
         Returns:
             `[B, N, output_width]` in the compute dtype.
         """
-        for index, dense in enumerate(self.denses):
-            if index > 0:
+        for number, dense in enumerate(self.denses):
+            if number > 0:
                 values = tf.nn.relu(values)
             values = apply_dense(dense, within_range(values, self.compute_dtype))
         return values

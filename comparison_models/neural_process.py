@@ -18,12 +18,12 @@ class NeuralProcess(LatentModel):
     Everything else, and all arguments, are those of `LatentModel`.
 
     Example:
-        >>> import numpy as np
-        >>> x, y = np.zeros((2, 5, 1), "float32"), np.ones((2, 5, 1), "float32")
-        >>> inputs = {"x_context": x, "y_context": y, "x_target": x + 1}
+        >>> import tensorflow as tf
+        >>> x, y = tf.zeros([1, 4, 1]), tf.ones([1, 4, 1])
+        >>> inputs = {"x_context": x, "y_context": y, "x_target": x[:, :2]}
         >>> model = NeuralProcess(width=8, latent_dim=4, seed=0)
-        >>> model.sample(inputs, num_samples=3, seed=0).shape
-        TensorShape([3, 2, 5, 1])
+        >>> model.log_prob(inputs, y[:, :2], num_latents=3).shape
+        TensorShape([1])
     """
 
     def deterministic(self, batch: Mapping[str, tf.Tensor], x: tf.Tensor) -> tf.Tensor:

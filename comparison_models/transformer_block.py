@@ -23,11 +23,11 @@ class TransformerBlock(keras.layers.Layer):
     attention products use the compute dtype.
 
     Example:
-        >>> import numpy as np
-        >>> block = TransformerBlock(num_heads=2, head_dim=4, width=8, feed_forward=16, seed=0)
-        >>> rows = np.zeros((3, 5, 8), "float32")
+        >>> import tensorflow as tf
+        >>> rows = tf.random.stateless_normal([2, 5, 6], seed=(1, 2))
+        >>> block = TransformerBlock(num_heads=2, head_dim=4, width=6, feed_forward=8, seed=0)
         >>> block(rows, rows).shape
-        TensorShape([3, 5, 8])
+        TensorShape([2, 5, 6])
 
     Args:
         num_heads: H.
@@ -126,7 +126,7 @@ class TransformerBlock(keras.layers.Layer):
         return self.finish(attended, query, training=training)
 
     def finish(self, attended: tf.Tensor, query: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """Everything after the attention, row by row."""
+        """Runs everything after the attention, row by row; returns `[B, R, width]`, float32."""
         attended = self.attention_dropout(attended, training=training)
         hidden = self.attention_norm(query + tf.cast(attended, tf.float32))
         inner = tf.nn.relu(apply_dense(self.hidden_dense, hidden))

@@ -24,12 +24,20 @@ class TransformerNeuralProcess(ProbabilisticModel):
     """TNP-A, an autoregressive Transformer over points and padded targets.
 
     The sequence is the context with y, the targets with y, and the targets again, padded: with 0
-    in the place of y. Context sees context; a target with y sees the context and the targets with
+    instead of y. Context sees context; a target with y sees the context and the targets with
     y up to and including itself; a padded one sees the context and the targets with y before it,
     and no padded one, not even itself. Predictions are read from the padded ones (Nguyen and
-    Grover, "Transformer neural processes", 2022; architecture as in the appendix of the
+    Grover, "Transformer neural processes", 2022; layers as in the appendix of the
     Taylorformer's paper). The defaults are those of 1D regression, but for
     `target_permutations`.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> x, y = tf.zeros([1, 4, 1]), tf.ones([1, 4, 1])
+        >>> inputs = {"x_context": x, "y_context": y, "x_target": x[:, :2]}
+        >>> model = TransformerNeuralProcess(num_heads=2, width=8, num_layers=1, seed=0)
+        >>> model.log_prob(inputs, y[:, :2]).shape
+        TensorShape([1])
 
     Args:
         num_heads: H.
@@ -154,7 +162,7 @@ class TransformerNeuralProcess(ProbabilisticModel):
         self.built = True
 
     def call(self, inputs: Mapping[str, Any], training: bool = False) -> dict[str, tf.Tensor]:
-        """Gives the one-step conditionals of the targets.
+        """Returns the one-step conditionals of the targets.
 
         Args:
             inputs: a batch of the data contract. With `y_target` each target is given the true
@@ -194,7 +202,7 @@ class TransformerNeuralProcess(ProbabilisticModel):
 
         Args:
             x: `[B, R, D_x]`.
-            y: `[B, R, D_y]`. None: padded, with 0 in its place.
+            y: `[B, R, D_y]`. None: padded, with 0 instead of y.
 
         Returns:
             `[B, R, width]`, float32.

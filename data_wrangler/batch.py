@@ -3,7 +3,7 @@
 One batch is a dictionary of
 
 - `x_context`: `[B, N_C, D_x]`, `y_context`: `[B, N_C, D_y]`, the observed points;
-- `x_target`: `[B, N_T, D_x]`, the places to predict;
+- `x_target`: `[B, N_T, D_x]`, where y is to be predicted;
 - `context_mask`: `[B, N_C]` bool, optional, True where the point was observed;
 - `target_mask`: `[B, N_T]` bool, optional, True where the target takes part;
 - `y_target`: `[B, N_T, D_y]`, optional, for teacher forcing.
@@ -70,13 +70,13 @@ def check_shapes(shapes: Mapping[str, Any]) -> dict[str, int | None]:
                 f"`{key}` must have the shape [{', '.join(letters)}]. Received: {list(shape)}"
             )
         for letter, size in zip(letters, shape, strict=True):
-            known = sizes.get(letter)
-            if known is not None and size is not None and known != size:
+            earlier = sizes.get(letter)
+            if earlier is not None and size is not None and earlier != size:
                 raise ValueError(
                     f"`{key}` must have the shape [{', '.join(letters)}] with "
-                    f"{letter} = {known}. Received: {received}"
+                    f"{letter} = {earlier}. Received: {received}"
                 )
-            sizes[letter] = size if known is None else known
+            sizes[letter] = size if earlier is None else earlier
     return sizes
 
 
@@ -95,7 +95,7 @@ def _to_mask(value: Any, key: str) -> tf.Tensor:
 
 
 def check_finite(inputs: Any, y_target: Any = None) -> None:
-    """Raises if an array of a batch is not finite at an observed place.
+    """Raises if an array of a batch is not finite at an observed point.
 
     Only arrays that are there are looked at: a data set, or a tensor of a graph, is let through,
     and so is a batch of wrong shapes, which gets its own error later.
@@ -118,11 +118,11 @@ def check_finite(inputs: Any, y_target: Any = None) -> None:
         if mask is not None and _is_concrete(mask) and np.shape(mask) == wrong.shape[:2]:
             wrong &= np.asarray(mask, bool)[..., np.newaxis]
         if wrong.any():
-            place = [int(i) for i in np.argwhere(wrong)[0]]
+            index = [int(i) for i in np.argwhere(wrong)[0]]
             letters = ", ".join(_LAYOUT[key])
             raise ValueError(
                 f"`{key}` must be finite where it is observed; mask missing values. Received: "
-                f"{int(wrong.sum())} values that are not, the first one at [{letters}] = {place}"
+                f"{int(wrong.sum())} values that are not, the first one at [{letters}] = {index}"
             )
 
 

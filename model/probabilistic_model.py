@@ -35,7 +35,12 @@ from taylorformer.model.serving import export_model
 LEARNING_RATE = 3e-4
 GLOBAL_CLIPNORM = 10.0
 _SEED_STATE = "seed_state_"
-_MOST_GRADIENT = 1e12
+_ENDLESS = 2**31
+"""More epochs than anyone trains."""
+_KERAS_BATCH_SIZE = 32
+"""What `keras.Model.fit` takes for `batch_size=None`."""
+_LARGEST_GRADIENT = 1e12
+"""Gradients with a larger sum of absolute values are scaled down; squares must fit in float32."""
 
 
 def default_optimizer() -> keras.optimizers.Optimizer:
@@ -43,7 +48,7 @@ def default_optimizer() -> keras.optimizers.Optimizer:
     return keras.optimizers.Adam(LEARNING_RATE, global_clipnorm=GLOBAL_CLIPNORM)
 
 
-def _tame(gradients: list[tf.Tensor | None]) -> list[tf.Tensor | None]:
+def _shrink_to_finite_squares(gradients: list[tf.Tensor | None]) -> list[tf.Tensor | None]:
     """Makes gradients small enough that their squares do not overflow.
 
     Keras squares them to clip, and so does Adam: above about 1e19 in float32 one batch would make
@@ -53,7 +58,7 @@ def _tame(gradients: list[tf.Tensor | None]) -> list[tf.Tensor | None]:
     if not sizes:
         return gradients
     size = tf.add_n(sizes)
-    factor = tf.where(size > _MOST_GRADIENT, _MOST_GRADIENT / size, 1.0)
+    factor = tf.where(size > _LARGEST_GRADIENT, _LARGEST_GRADIENT / size, 1.0)
     finite = tf.math.is_finite(size)
     return [None if g is None else tf.where(finite, g * factor, 0.0) for g in gradients]
 
@@ -67,7 +72,7 @@ def _known_shape(value: Any) -> tuple[int | None, ...]:
 def _seeded_dataset(
     parts: tuple[Any, ...], batch_size: int, seed: int, first_epoch: int
 ) -> tuple[tf.data.Dataset, int]:
-    """Makes endless batches of arrays, each epoch in an order of its own.
+    """Makes endless batches of arrays, each epoch in another order.
 
     Returns:
         The data set, and the number of batches of one epoch.
@@ -77,13 +82,13 @@ def _seeded_dataset(
 
     def epoch(number: tf.Tensor) -> tf.data.Dataset:
         key = tf.stack([tf.constant(seed, tf.int64), number])
-        places = tf.data.Dataset.range(count).map(
+        indices = tf.data.Dataset.range(count).map(
             lambda i: tf.random.experimental.index_shuffle(i, key, count - 1)
         )
-        batches = places.batch(batch_size)
+        batches = indices.batch(batch_size)
         return batches.map(lambda b: tf.nest.map_structure(lambda part: tf.gather(part, b), parts))
 
-    epochs = tf.data.Dataset.range(first_epoch, first_epoch + 2**31)
+    epochs = tf.data.Dataset.range(first_epoch, first_epoch + _ENDLESS)
     return epochs.flat_map(epoch).prefetch(tf.data.AUTOTUNE), -(-count // batch_size)
 
 
@@ -92,10 +97,29 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
 
     One batch is `(inputs, y_target)`: `inputs` a dictionary as
     `taylorformer.data_wrangler.batch` says, `y_target` `[B, N_T, D_y]`. A subclass implements
-    `call` (and `build`), which gives `{"mean", "scale"}`; everything else follows.
+    `call` (and `build`), which returns `{"mean", "scale"}`; everything else follows.
 
-    Autoregressive models read `y_target` in `inputs`: `call` then gives the one-step conditionals
+    Autoregressive models read `y_target` in `inputs`: `call` then returns the one-step conditionals
     p(y_i given context and earlier targets), teacher forcing. Their `log_prob` is exact.
+
+    Example:
+        A model for which targets are independent of one another:
+
+        >>> import keras
+        >>> import tensorflow as tf
+        >>> class Straight(ProbabilisticModel):
+        ...     def __init__(self, **kwargs):
+        ...         super().__init__(**kwargs)
+        ...         self.dense = keras.layers.Dense(2)
+        ...
+        ...     def call(self, inputs, training=False):
+        ...         batch = self.prepare(inputs)
+        ...         mean, raw = tf.split(self.dense(batch["x_target"]), 2, axis=-1)
+        ...         return self.finish_outputs(mean, self.scale_from_raw(raw), batch["target_mask"])
+        >>> x = tf.zeros([1, 4, 1])
+        >>> inputs = {"x_context": x, "y_context": x, "x_target": x}
+        >>> Straight(seed=0).log_prob(inputs, y_target=x).shape
+        TensorShape([1])
 
     Args:
         scale: "exp": `scale = min_scale + exp(raw)`; or "bounded":
@@ -170,7 +194,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
             )
 
     def call(self, inputs: Mapping[str, Any], training: bool = False) -> dict[str, tf.Tensor]:
-        """Gives `{"mean": [B, N_T, D_y], "scale": [B, N_T, D_y]}`; see the class."""
+        """Returns `{"mean": [B, N_T, D_y], "scale": [B, N_T, D_y]}`; see the class."""
         raise NotImplementedError(f"{type(self).__name__} must implement `call`")
 
     @property
@@ -181,7 +205,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
     # Distribution, density, samples.
 
     def scale_from_raw(self, raw: tf.Tensor) -> tf.Tensor:
-        """Turns what the network gives into the one scale of the model, float32."""
+        """Turns a raw output `[..]`, of any size, into the scale of the model, float32."""
         raw = tf.cast(raw, tf.float32)
         if self.scale == "exp":
             return self.min_scale + tf.exp(raw)
@@ -191,7 +215,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
     def finish_outputs(
         mean: tf.Tensor, scale: tf.Tensor, target_mask: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Gives `{"mean", "scale"}` with mean 0 and scale 1 at masked targets."""
+        """Returns `{"mean", "scale"}` with mean 0 and scale 1 at masked targets."""
         mask = target_mask[..., tf.newaxis]
         return {
             "mean": tf.where(mask, mean, tf.zeros_like(mean)),
@@ -199,13 +223,13 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         }
 
     def predictive_distribution(self, inputs: Mapping[str, Any]) -> tfp.distributions.Distribution:
-        """Gives what `call` gives as a distribution with batch shape `[B, N_T]`, event `[D_y]`."""
+        """Returns the outputs of `call` as a distribution, batch `[B, N_T]`, event `[D_y]`."""
         outputs = self(self._tensors(inputs), training=False)
         normal = tfp.distributions.Normal(outputs["mean"], outputs["scale"])
         return tfp.distributions.Independent(normal, reinterpreted_batch_ndims=1)
 
     def log_prob(self, inputs: Mapping[str, Any], y_target: Any) -> tf.Tensor:
-        """The joint log density log p(Y_T given X_T, X_C, Y_C), in nats.
+        """Returns the joint log density log p(Y_T given X_T, X_C, Y_C), in nats.
 
         Args:
             inputs: a batch of the data contract.
@@ -226,8 +250,8 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
             y_target: `[B, N_T, D_y]`.
 
         Returns:
-            `log_prob` `[B]`, as the method of that name gives it, and `mean` and `scale`
-            `[B, N_T, D_y]`, as `call` gives them with `y_target`.
+            `log_prob` `[B]`, as the method of that name, and `mean` and `scale` `[B, N_T, D_y]`, as
+            `call` with `y_target`.
         """
         batch = self._batch_with_targets(inputs, y_target)
         if not self.built:
@@ -252,9 +276,9 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
     def _score(
         self, batch: dict[str, tf.Tensor], training: bool
     ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-        """Returns what `call` gives and the joint log density of each sequence `[B]`.
+        """Returns the outputs of `call` and the joint log density of each sequence `[B]`.
 
-        (A model whose density does not follow from what `call` gives overrides it.)
+        (A model whose density does not follow from the outputs of `call` overrides it.)
         """
         outputs = self(batch, training=training)
         return outputs, self._log_likelihood(outputs, batch["y_target"], batch["target_mask"])
@@ -303,7 +327,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         check_integer("seed", seed, -(2**63), 2**63 - 1)
         check_choice("order", order, ORDERS)
         check_optional_integer("chunk_size", chunk_size, 1)
-        batch = self._context_and_places(inputs)
+        batch = self._prepared_without_targets(inputs)
         sequence_keys = self._sequence_keys(sequence_keys, batch)
         if not self.built:
             self(batch, training=False)
@@ -347,7 +371,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         check_keys(inputs)
         return {key: tf.convert_to_tensor(value) for key, value in inputs.items()}
 
-    def _context_and_places(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    def _prepared_without_targets(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
         check_keys(inputs)
         return self.prepare({k: v for k, v in inputs.items() if k != "y_target"})
 
@@ -434,10 +458,11 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         The model and its optimizer are built from the shapes of `x` beforehand where these are
         known: a training step that makes its variables while it is traced is traced twice. Where
         the model has a seed, arrays are shuffled by that seed and the number of the epoch, so
-        that training that was stopped goes on alike. (With `validation_split` Keras shuffles.)
+        that training that was stopped resumes with the batches it would have had. (With
+        `validation_split` Keras shuffles.)
 
         Raises:
-            ValueError: as `keras.Model.fit`, or values at observed places of arrays that are not
+            ValueError: as `keras.Model.fit`, or values at observed points of arrays that are not
                 finite.
         """
         with self.distribute_strategy.scope():
@@ -445,7 +470,11 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         check_finite(x, y)
         shuffles = kwargs.get("shuffle", True) and not kwargs.get("validation_split")
         if shuffles and self.seed is not None and isinstance(x, Mapping) and y is not None:
-            size = 32 if batch_size is None else check_integer("batch_size", batch_size, 1)
+            size = (
+                _KERAS_BATCH_SIZE
+                if batch_size is None
+                else check_integer("batch_size", batch_size, 1)
+            )
             shapes = {key: _known_shape(value) for key, value in {**x, "y_target": y}.items()}
             if all(shapes.values()):
                 check_shapes(shapes)
@@ -460,7 +489,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         return super().fit(x, y, batch_size=batch_size, **kwargs)
 
     def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Scores, as `keras.Model.evaluate` does; arrays must be finite at observed places."""
+        """Scores, as `keras.Model.evaluate` does; arrays must be finite at observed points."""
         check_finite(x, y)
         return super().evaluate(x, y, *args, **kwargs)
 
@@ -538,18 +567,18 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         variables = self.trainable_variables
         gradients = tape.gradient(scaled, variables)
         if not isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
-            gradients = _tame(gradients)
+            gradients = _shrink_to_finite_squares(gradients)
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
         return self._track(batch, outputs, nll, loss, weights)
 
     @staticmethod
     def _share_of_replica(weights: tf.Tensor) -> tf.Tensor | float:
-        """The share of this replica in a batch: gradients are summed over replicas."""
+        """Returns the share of this replica in a batch: gradients are summed over replicas."""
         if tf.distribute.get_strategy().num_replicas_in_sync == 1:
             return 1.0
-        own = tf.reduce_sum(weights)
+        weight = tf.reduce_sum(weights)
         context = tf.distribute.get_replica_context()
-        return tf.math.divide_no_nan(own, context.all_reduce(tf.distribute.ReduceOp.SUM, own))
+        return tf.math.divide_no_nan(weight, context.all_reduce(tf.distribute.ReduceOp.SUM, weight))
 
     def test_step(self, data: Any) -> dict[str, tf.Tensor]:
         """One step of `evaluate`."""
@@ -562,7 +591,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
     def predict_step(self, data: Any) -> dict[str, tf.Tensor]:
         """One step of `predict`: mean and standard deviation of free-running samples."""
         inputs, _, _ = keras.utils.unpack_x_y_sample_weight(data)
-        batch = self._context_and_places(inputs)
+        batch = self._prepared_without_targets(inputs)
         if not self.built:
             self(batch, training=False)
         sampler = self.make_sampler(xla=bool(self.jit_compile))
@@ -642,10 +671,10 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         Endpoints, each also as `<name>_masked` with `context_mask` and `target_mask`:
 
         - `serving_default`: `x_context`, `y_context`, `x_target`, `num_samples` and `seed` (int32
-          scalars) and `quantile_levels` `[Q]` give `mean`, `stddev` `[B, N_T, D_y]` and
+          scalars) and `quantile_levels` `[Q]` return `mean`, `stddev` `[B, N_T, D_y]` and
           `quantiles` `[B, N_T, D_y, Q]` of free-running samples;
-        - `sample`: the same without levels gives `samples` `[S, B, N_T, D_y]`;
-        - `log_prob`: `x_context`, `y_context`, `x_target`, `y_target` give `log_prob` `[B]`.
+        - `sample`: the same without levels returns `samples` `[S, B, N_T, D_y]`;
+        - `log_prob`: `x_context`, `y_context`, `x_target`, `y_target` return `log_prob` `[B]`.
 
         Every sequence is drawn with key 0, so that an answer does not depend on what else is in the
         request. B, N_C and N_T are free.
@@ -679,14 +708,14 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
             self.build({"x_context": x, "y_context": y, "x_target": x})
 
     def seed_states(self) -> dict[str, keras.Variable]:
-        """Gives the states of all random seeds of the model and its layers, by name."""
+        """Returns the states of all random seeds of the model and its layers, by name."""
         states = [v for v in self.variables if v.path.endswith("/seed_generator_state")]
         return {f"{_SEED_STATE}{number}": state for number, state in enumerate(states)}
 
     def save_own_variables(self, store: Any) -> None:
         """Saves the states of all seeds too, which Keras leaves out of its files.
 
-        Without them training would not go on as if it had never stopped.
+        Without them training would not resume as if it had never stopped.
         """
         super().save_own_variables(store)
         for name, state in self.seed_states().items():
@@ -694,8 +723,8 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
 
     def load_own_variables(self, store: Any) -> None:
         """Loads what `save_own_variables` saved."""
-        own = {key: store[key] for key in store.keys() if not key.startswith(_SEED_STATE)}
-        super().load_own_variables(own)
+        names = [key for key in store.keys() if not key.startswith(_SEED_STATE)]
+        super().load_own_variables({key: store[key] for key in names})
         for name, state in self.seed_states().items():
             if name in store.keys():
                 state.assign(store[name])

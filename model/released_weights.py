@@ -1,6 +1,6 @@
 """The weights that the paper's authors released, read into a `Taylorformer`.
 
-Their network differs from the paper in details (no derivative in `Y^seen`, an unsigned
+Their model differs from the paper in details (no derivative in `Y^seen`, an unsigned
 derivative, another label and another attention scale). The features are made by a small subclass
 of `RepresentationExtractor`; label and attention scale fold into the weights.
 """
@@ -25,7 +25,7 @@ _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 _SOFTENING = 2e-6
 _ENCODING: dict[str, Any] = {"encoding_dim": 32, "shortest": 0.1, "longest": 100.0}
 _HEADS = {66: (6, 11), 96: (8, 12)}
-"""Total projection width: (heads, head width), for the ETT and the exchange network."""
+"""Total projection width: (heads, head width), for the ETT and the exchange model."""
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -48,7 +48,7 @@ class ReleasedRepresentationExtractor(RepresentationExtractor):
         x_dims, y_dims = input_shape["x_context"][-1], input_shape["y_context"][-1]
         if (x_dims, y_dims) != (1, 1):
             raise ValueError(
-                "The released networks need D_x = 1 and D_y = 1. "
+                "The released models need D_x = 1 and D_y = 1. "
                 f"Received: D_x = {x_dims}, D_y = {y_dims}"
             )
         super().build(input_shape)
@@ -66,13 +66,17 @@ class ReleasedRepresentationExtractor(RepresentationExtractor):
         return quotient[..., tf.newaxis], flag
 
     def _features(
-        self, near: Mapping[str, tf.Tensor], is_context: tf.Tensor, training: bool
+        self, neighbour: Mapping[str, tf.Tensor], is_context: tf.Tensor, training: bool
     ) -> tuple[list[tf.Tensor], list[tf.Tensor], list[tf.Tensor]]:
-        statistics = (near["d_flag"] & is_context)[..., 0]
-        derivative = tf.where(near["d_flag"], near["d"][..., 0], 0.0)
+        statistics = (neighbour["d_flag"] & is_context)[..., 0]
+        derivative = tf.where(neighbour["d_flag"], neighbour["d"][..., 0], 0.0)
         normalized = self.derivative_normalization(derivative, statistics, training=training)
-        flag = tf.cast(near["d_flag"], tf.float32)
-        return [near["x_n"], near["dx"]], [near["dy"], normalized, flag], [near["y_n"]]
+        flag = tf.cast(neighbour["d_flag"], tf.float32)
+        return (
+            [neighbour["x_n"], neighbour["dx"]],
+            [neighbour["dy"], normalized, flag],
+            [neighbour["y_n"]],
+        )
 
 
 class _Checkpoint:
@@ -118,8 +122,8 @@ class _Checkpoint:
     def finish(self) -> None:
         if self._left:
             raise ValueError(
-                "Every weight of the checkpoint must have a place in the network. Received: "
-                f"{self._prefix}, with no place for {self.names()}"
+                "Every weight of the checkpoint must be one of the model's. Received: "
+                f"{self._prefix}, in which the model has no {self.names()}"
             )
 
 
@@ -163,14 +167,14 @@ def _fill_block(
     _fill_dense(block.hidden_dense, source, f"{name}/ffn/dense_b")
     _fill_dense(block.output_dense, source, f"{name}/ffn/dense_c")
     for norm, number in ((block.attention_norm, 0), (block.output_norm, 1)):
-        place = f"{name}/ffn/layernorm/{number}"
-        gamma = source.take(f"{place}/gamma", norm.gamma.shape)
-        norm.set_weights([gamma, source.take(f"{place}/beta", norm.beta.shape)])
+        path = f"{name}/ffn/layernorm/{number}"
+        gamma = source.take(f"{path}/gamma", norm.gamma.shape)
+        norm.set_weights([gamma, source.take(f"{path}/beta", norm.beta.shape)])
 
 
 def _num_layers(source: _Checkpoint) -> int:
-    found = [re.match(r"_atp/mha_x_b/(\d+)/", name) for name in source.names()]
-    return 2 + max((int(match.group(1)) for match in found if match), default=-1)
+    matches = [re.match(r"_atp/mha_x_b/(\d+)/", name) for name in source.names()]
+    return 2 + max((int(match.group(1)) for match in matches if match), default=-1)
 
 
 def load_released_weights(prefix: str | Path, dropout: float = 0.05) -> Taylorformer:
@@ -192,7 +196,7 @@ def load_released_weights(prefix: str | Path, dropout: float = 0.05) -> Taylorfo
     if projection not in _HEADS:
         raise ValueError(
             f"The total width of the heads must be one of {sorted(_HEADS)} (the released "
-            f"networks). Received: {projection} in {prefix}"
+            f"models). Received: {projection} in {prefix}"
         )
     num_heads, head_dim = _HEADS[projection]
     model = Taylorformer(

@@ -7,8 +7,8 @@ import tensorflow as tf
 def next_seed(generator: keras.random.SeedGenerator) -> tf.Tensor:
     """Draws a seed for stateless random numbers: two integers.
 
-    Under `tf.distribute` each replica gets one of its own, so that row b of one replica does not
-    share its noise with row b of another. With one replica it is what the generator gives.
+    Under `tf.distribute` each replica gets another seed, so that row b of one replica does not
+    share its noise with row b of another. With one replica it is the next seed of the generator.
     """
     seed = generator.next()
     if tf.distribute.get_strategy().num_replicas_in_sync == 1:

@@ -1,6 +1,6 @@
 """Models as SavedModels, which serve without this package, without Keras, and without Python.
 
-Every endpoint takes and gives dictionaries, with the batch and all lengths free. A SavedModel
+Every endpoint takes and returns dictionaries, with the batch and all lengths free. A SavedModel
 signature cannot leave an input out, so each endpoint is there twice: without masks, and with them
 as `<name>_masked`. All share one graph for drawing and one for the density.
 """
@@ -62,7 +62,7 @@ class Drawing:
         return self._draw(self._checked(inputs), num_samples, seed)
 
     def log_prob(self, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        """Gives log p(Y_T given X_T, X_C, Y_C), `[B]`, for inputs with `y_target`."""
+        """Returns log p(Y_T given X_T, X_C, Y_C), `[B]`, for inputs with `y_target`."""
         return self._density(self._checked(inputs))
 
     def _checked(self, inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -178,12 +178,12 @@ def export_model(model: ServedModel, path: str | os.PathLike[str]) -> None:
         return summarize(draw(dict(inputs)), levels, inputs.get("target_mask"))
 
     endpoints = {}
-    for ending, own in (("", points), ("_masked", [*points, *masks])):
-        drawn = [*own, NUM_SAMPLES, SEED]
+    for ending, batch in (("", points), ("_masked", [*points, *masks])):
+        drawn = [*batch, NUM_SAMPLES, SEED]
         endpoints[f"serving_default{ending}"] = endpoint(serve, [*drawn, QUANTILE_LEVELS])
         endpoints[f"sample{ending}"] = endpoint(lambda inputs: {"samples": draw(inputs)}, drawn)
         endpoints[f"log_prob{ending}"] = endpoint(
             lambda inputs: {"log_prob": drawing.log_prob(inputs)},
-            [*own, tf.TensorSpec([None, None, y_dims], tf.float32, "y_target")],
+            [*batch, tf.TensorSpec([None, None, y_dims], tf.float32, "y_target")],
         )
     save_endpoints(model, endpoints, path)

@@ -33,8 +33,16 @@ class Taylorformer(ProbabilisticModel):
     """An autoregressive model of random processes: LocalTaylor around MHA-X-Net.
 
     `y_i = LocalTaylor(MHA-X-Net, ..; p, q) + scale_i z_i`, z_i standard normal (paper, equation
-    for `Y_T^i`), for context and targets at any places x. D_x and D_y are read from the input
-    shapes.
+    for `Y_T^i`), for context and targets at any x. D_x and D_y are read from the input shapes.
+
+    Example:
+        >>> import numpy as np
+        >>> x = np.linspace(-1.0, 1.0, 12).reshape(1, 12, 1)
+        >>> y = np.sin(3 * x)
+        >>> inputs = {"x_context": x[:, :8], "y_context": y[:, :8], "x_target": x[:, 8:]}
+        >>> model = Taylorformer(num_heads=2, head_dim=4, width=8, num_layers=1, seed=0)
+        >>> model.log_prob(inputs, y[:, 8:]).shape
+        TensorShape([1])
 
     Args:
         num_heads: H, attention heads of each tower.
@@ -58,9 +66,9 @@ class Taylorformer(ProbabilisticModel):
         predict_samples: S, free-running samples behind `predict`.
         seed: for the first weights and everything that is drawn in training and in `predict`.
             None: at random, and 0 in `predict`.
-        representation_extractor: a configured (sub)class of `RepresentationExtractor` of your own.
-            Its settings count, and those above that it shares must be left at their defaults or be
-            the same.
+        representation_extractor: a configured instance of `RepresentationExtractor` or of a
+            subclass. Its settings count, and those above that it shares must be left at their
+            defaults or be the same.
 
     Raises:
         TypeError, ValueError: an argument outside its range, or settings that contradict.
@@ -185,7 +193,7 @@ class Taylorformer(ProbabilisticModel):
         self.built = True
 
     def call(self, inputs: Mapping[str, Any], training: bool = False) -> dict[str, tf.Tensor]:
-        """Gives the one-step conditionals of the targets.
+        """Returns the one-step conditionals of the targets.
 
         Args:
             inputs: a batch of the data contract. With `y_target` each target is given the true

@@ -41,7 +41,7 @@ def points(
     batch_size: int = 3,
     seed: int = 0,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Makes a batch of smooth functions at random places."""
+    """Makes a batch of smooth functions at random x."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, (batch_size, num_context + num_target, x_dims))
     slope = rng.normal(size=(batch_size, x_dims, y_dims))

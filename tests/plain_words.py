@@ -63,6 +63,8 @@ _PUBLIC = "a public name, an option of the command line, and a key of records"
 
 # (file or folder, what stands there): why it may.
 ALLOWED: dict[tuple[str, str], str] = {
+    ("comparison_models/latent_model.py", "place_dense"): "part of the format of `.keras` files",
+    ("model/layers/local_taylor.py", "network"): "the name of an argument",
     ("tests/plain_words.py", ""): "this list",
     ("tests/test_words.py", ""): "tests of this list",
     ("training_and_evaluation/experiments/presets.py", "architecture"): _PUBLIC,

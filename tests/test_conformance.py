@@ -224,7 +224,7 @@ def test_model_file_holds_everything(case, tmp_path):
     assert again.get_config() == model.get_config()
     _assert_same(again(_with_targets(inputs, y_target)), expected)
     assert int(again.optimizer.iterations) == int(model.optimizer.iterations) == 4
-    # Both go on alike: optimizer state and seeds are in the file.
+    # Both resume alike: optimizer state and seeds are in the file.
     for each in (model, again):
         each.fit(inputs, y_target, epochs=1, batch_size=3, verbose=0, shuffle=False)
     for a, b in zip(again.weights, model.weights, strict=True):
@@ -258,7 +258,7 @@ _JUNK = (np.nan, 1e6, np.inf)
 
 
 def _masked(case, everything):
-    """A batch with masks, and the same with junk at masked places."""
+    """A batch with masks, and the same with junk at masked points."""
     inputs, y_target = case.data(num_context=6, num_target=5, batch_size=4)
     rng = np.random.default_rng(1)
     masks = {

@@ -49,7 +49,7 @@ class Check(NamedTuple):
 
     setting: Setting
     num_context: int
-    positions: str
+    layout: str  # of x
     training: bool  # which is also the tie rule: at random in training, the first at inference
 
 
@@ -58,10 +58,8 @@ SETTINGS = [
     for values in itertools.product((0, 1, 2), (None, 0, 1, 2), (1, 2, 3), (1, 2, 3), (1, 2))
 ]
 LEGAL = [setting for setting in SETTINGS if setting.legal]
-POSITIONS = ("apart", "equal", "far")
-CHECKS = [
-    Check(*values) for values in itertools.product(LEGAL, (0, 1, 5), POSITIONS, (False, True))
-]
+LAYOUTS = ("apart", "equal", "far")
+CHECKS = [Check(*values) for values in itertools.product(LEGAL, (0, 1, 5), LAYOUTS, (False, True))]
 
 
 def covering_sample(checks, seed=0):
@@ -88,19 +86,19 @@ SAMPLE = covering_sample(CHECKS)
 
 
 def data(check):
-    """Makes a batch with the x asked for."""
+    """Makes a batch with the layout of x that is asked for."""
     setting = check.setting
     inputs, y_target = conformance.points(
         check.num_context, NUM_TARGET, setting.x_dims, setting.y_dims, batch_size=2, seed=1
     )
-    if check.positions == "equal":
+    if check.layout == "equal":
         # Among targets, and between target and context.
         inputs["x_target"][:, 1] = inputs["x_target"][:, 0]
         inputs["x_target"][:, 3] = inputs["x_target"][:, 2]
         if check.num_context:
             inputs["x_target"][:, 2:] = inputs["x_context"][:, :1]
             inputs["x_context"][:, -1] = inputs["x_context"][:, 0]
-    elif check.positions == "far":
+    elif check.layout == "far":
         for key in ("x_context", "x_target"):
             inputs[key] *= 1e4
     return inputs, y_target

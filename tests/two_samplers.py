@@ -15,7 +15,7 @@ def masked(inputs):
     lengths = inputs["x_context"].shape[1], inputs["x_target"].shape[1]
     masks = [rng.random((3, length)) < 0.7 for length in lengths]
     masks[0][1], masks[1][2] = False, False
-    # What stands at hidden places is never read.
+    # What stands at hidden points is never read.
     y_context = np.where(masks[0][..., np.newaxis], inputs["y_context"], np.nan)
     return {
         **inputs,
@@ -37,5 +37,5 @@ def both(model, inputs, order="given", num_samples=3):
 
 def assert_close(drawn, wanted, tolerance=1e-4):
     assert drawn.shape == wanted.shape and np.isfinite(drawn).all()
-    # Relative to the size: an untrained network lets samples grow.
+    # Relative to the size: an untrained model lets samples grow.
     np.testing.assert_allclose(drawn, wanted, atol=tolerance * max(1.0, np.abs(wanted).max()))

@@ -17,6 +17,16 @@ class MaskedBatchNormalization(keras.layers.Layer):
     `keras.layers.BatchNormalization` moves its statistics towards 0 when its mask is False
     everywhere; here the moving statistics are then used, and stay what they are.
 
+    Example:
+        In training the first two points, which the mask names, get mean 0:
+
+        >>> import tensorflow as tf
+        >>> layer = MaskedBatchNormalization()
+        >>> points = tf.constant([[[1.0], [3.0], [100.0]]])
+        >>> mask = tf.constant([[True, True, False]])
+        >>> layer(points, mask, training=True).numpy().ravel().round().tolist()
+        [-1.0, 1.0, 98.0]
+
     Args:
         momentum: the share that a moving statistic keeps in one training step, in [0, 1).
         epsilon: added to the variance.
@@ -69,17 +79,15 @@ class MaskedBatchNormalization(keras.layers.Layer):
         """
         mean, variance = self.moving_mean.value, self.moving_variance.value
         if training:
-            batch_mean, batch_variance, any_observed = self._batch_statistics(
-                inputs, statistics_mask
-            )
+            batch_mean, batch_variance, has_points = self._batch_statistics(inputs, statistics_mask)
             for moving, batch in (
                 (self.moving_mean, batch_mean),
                 (self.moving_variance, batch_variance),
             ):
                 moved = self.momentum * moving.value + (1 - self.momentum) * batch
-                moving.assign(tf.where(any_observed, moved, moving.value))
-            mean = tf.where(any_observed, batch_mean, mean)
-            variance = tf.where(any_observed, batch_variance, variance)
+                moving.assign(tf.where(has_points, moved, moving.value))
+            mean = tf.where(has_points, batch_mean, mean)
+            variance = tf.where(has_points, batch_variance, variance)
         scale = tf.math.rsqrt(variance + self.epsilon) * self.gamma.value
         return (inputs - mean) * scale + self.beta.value
 

@@ -10,11 +10,17 @@ from taylorformer.data_wrangler.checks import check_integer, check_number
 
 @keras.saving.register_keras_serializable("taylorformer")
 class PositionalEncoding(keras.layers.Layer):
-    """Sines and cosines of a continuous x, each input dimension by itself.
+    """Sines and cosines of a continuous x, of each input dimension separately.
 
     For an input dimension the encoding holds the sine and the cosine of
     `(x / shortest) / (longest / shortest)^(2 i / E)`, i = 0 .. E/2 - 1: all sines first, then all
     cosines. x is used as it is, without rounding, and always in float32.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> encoded = PositionalEncoding(width=4)(tf.constant([[[0.0], [0.1]]]))
+        >>> [[f"{number:.2f}" for number in point] for point in encoded[0]]
+        [['0.00', '0.00', '1.00', '1.00'], ['0.84', '0.31', '0.54', '0.95']]
 
     Args:
         width: E, the even number of features of one input dimension.

@@ -47,6 +47,16 @@ class RepresentationExtractor(RowFeatures):
     Ties are broken at random in training, as in the paper, and by a fixed rule otherwise (see
     `canonical_order`), so that the order of the context never matters.
 
+    Example:
+        >>> import tensorflow as tf
+        >>> x = tf.constant([[[0.0], [1.0], [2.0], [0.6], [2.5]]])
+        >>> batch = {"x_context": x[:, :3], "y_context": x[:, :3] ** 2, "x_target": x[:, 3:]}
+        >>> features = RepresentationExtractor(encoding_dim=4, feature_order=1)(batch)
+        >>> features["x_fe"].shape, features["y_fe"].shape, features["y_seen"].shape
+        (TensorShape([1, 5, 6]), TensorShape([1, 5, 4]), TensorShape([1, 5, 3]))
+        >>> features["taylor_terms"].numpy().ravel().tolist()  # Y^n of the two targets
+        [1.0, 4.0]
+
     Args:
         encoding_dim: E, features of the positional encoding of one input dimension, even.
         shortest: delta_t of the positional encoding, in units of x.
@@ -190,7 +200,7 @@ class RepresentationExtractor(RowFeatures):
     def _features_and_neighbourhood(
         self, inputs: Mapping[str, tf.Tensor], training: bool
     ) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
-        """Gives what `call` gives, and what is known about neighbours (nothing for q = 0)."""
+        """Returns the features, and what is known of neighbours (nothing for q = 0, p = None)."""
         batch = prepare_batch(inputs)
         num_context = tf.shape(batch["x_context"])[1]
         target_seen = batch["target_mask"]
@@ -318,7 +328,7 @@ class RepresentationExtractor(RowFeatures):
     def _add_of_nearest(
         self, neighbour: dict[str, tf.Tensor], names: tuple[str, ...], packed: tf.Tensor
     ) -> None:
-        """Adds D^n, dD^n, D2^n and flags, from what `_packed` gives for the nearest points."""
+        """Adds D^n, dD^n, D2^n and flags, from `_packed` of the nearest points."""
         shape = tf.shape(packed)
         start = 0
         for name in names:
@@ -332,7 +342,7 @@ class RepresentationExtractor(RowFeatures):
     def _estimate_derivative(
         self, delta_x: tf.Tensor, delta_y: tf.Tensor, seen: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Estimates D `[B, N, D_y, M]` and its flag `[B, N, 1]`; a place to override."""
+        """Estimates D `[B, N, D_y, M]` and its flag `[B, N, 1]`; subclasses may override it."""
         return estimate_derivative(delta_x, delta_y, seen, self.max_derivative)
 
     def _taylor_terms(

@@ -23,9 +23,17 @@ _HIDDEN = tf.float32.min / 2
 class MultiHeadAttention(keras.layers.Layer):
     """Multi-head scaled dot-product attention (paper, section "MHA-X block").
 
-    Queries are scaled by one over the square root of the *head* width. A row that sees nothing
-    gives exactly 0 before the output projection, in every mode; what stands at hidden places
-    never changes a number. The softmax is float32 whatever the compute dtype.
+    Queries are scaled by one over the square root of the *head* width. A row that sees nothing is
+    exactly 0 before the output projection, in every mode; hidden rows of keys and values never
+    change a number. The softmax is float32 whatever the compute dtype.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> rows = tf.random.stateless_normal([2, 5, 3], seed=(1, 2))
+        >>> attention = MultiHeadAttention(num_heads=2, head_dim=4, width=6, seed=0)
+        >>> earlier = tf.linalg.band_part(tf.ones([1, 5, 5]), -1, 0) > 0
+        >>> attention(rows, rows, rows, visible=earlier).shape
+        TensorShape([2, 5, 6])
 
     Args:
         num_heads: H.
@@ -137,7 +145,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return self._keys(key), self._project(self.value_dense, value)
 
     def attention_weights(self, query: tf.Tensor, key: tf.Tensor, visible: tf.Tensor) -> tf.Tensor:
-        """Gives the attention weights `[B, H, R, N]`, float32, all 0 in rows that see nothing."""
+        """Returns the weights `[B, H, R, N]`, float32, all 0 in rows that see nothing."""
         scores = tf.matmul(self._queries(query), self._keys(key), transpose_b=True)
         visible = visible[:, tf.newaxis]
         weights = tf.nn.softmax(tf.where(visible, tf.cast(scores, tf.float32), _HIDDEN))
@@ -189,22 +197,22 @@ class MultiHeadAttention(keras.layers.Layer):
             earlier_mask: `[R, B]` bool, those of the R rows that may be seen.
 
         Returns:
-            `[B, S, width]` in the compute dtype, as `call` gives for that row.
+            `[B, S, width]` in the compute dtype, as `call` returns for that row.
         """
         query = self.bounded(query * self.head_dim**-0.5)
         queries = tf.transpose(query, [1, 2, 3, 0])
         shared = tf.matmul(queries, context[0], transpose_b=True)
         shared = tf.cast(shared, tf.float32)
         shared = tf.where(context_mask[:, tf.newaxis, tf.newaxis], shared, _HIDDEN)
-        own = tf.reduce_sum(tf.cast(earlier[0] * query, tf.float32), axis=1)
-        own = tf.where(earlier_mask[..., tf.newaxis, tf.newaxis], own, _HIDDEN)
-        largest = tf.maximum(tf.reduce_max(shared, axis=-1), tf.reduce_max(own, axis=0))
+        drawn = tf.reduce_sum(tf.cast(earlier[0] * query, tf.float32), axis=1)
+        drawn = tf.where(earlier_mask[..., tf.newaxis, tf.newaxis], drawn, _HIDDEN)
+        largest = tf.maximum(tf.reduce_max(shared, axis=-1), tf.reduce_max(drawn, axis=0))
         largest = tf.maximum(largest, _HIDDEN)
-        shared, own = tf.exp(shared - largest[..., tf.newaxis]), tf.exp(own - largest)
-        total = tf.reduce_sum(shared, axis=-1) + tf.reduce_sum(own, axis=0)
+        shared, drawn = tf.exp(shared - largest[..., tf.newaxis]), tf.exp(drawn - largest)
+        total = tf.reduce_sum(shared, axis=-1) + tf.reduce_sum(drawn, axis=0)
         dtype = context[1].dtype
         attended = tf.cast(tf.matmul(tf.cast(shared, dtype), context[1]), tf.float32)
-        of_earlier = tf.cast(own, dtype)[:, tf.newaxis] * earlier[1]
+        of_earlier = tf.cast(drawn, dtype)[:, tf.newaxis] * earlier[1]
         of_earlier = tf.reduce_sum(tf.cast(of_earlier, tf.float32), axis=0)
         attended += tf.transpose(of_earlier, [1, 2, 3, 0])
         sees = tf.reduce_any(context_mask, axis=-1) | tf.reduce_any(earlier_mask, axis=0)
@@ -213,7 +221,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return self._finish(tf.cast(attended, dtype))
 
     def weigh_values(self, weighted: tf.Tensor, sees: tf.Tensor) -> tf.Tensor:
-        """Projects values that are weighted already, as weights and projection may change places.
+        """Projects values that are weighted already: the order of the two products does not matter.
 
         Args:
             weighted: `[B, H, S, F_v]`, sums of values by the attention weights of one row.
@@ -266,7 +274,7 @@ class MultiHeadAttention(keras.layers.Layer):
         if visible is None:
             return tf.matmul(tf.cast(tf.nn.softmax(scores), values.dtype), values)
         visible = visible[:, tf.newaxis]
-        # Chosen, not added: a huge score at a hidden place must not shine through.
+        # Chosen, not added: a huge score of a hidden row must not come through.
         scores = tf.where(visible, scores, _HIDDEN)
         weights = tf.cast(tf.nn.softmax(scores), values.dtype)
         sees_something = tf.reduce_any(visible, axis=-1, keepdims=True)

@@ -20,6 +20,14 @@ class AttentionBlock(keras.layers.Layer):
     (Paper, algorithm 1.) Sums and normalisations are float32 under every dtype policy; Dense
     layers and attention products use the compute dtype.
 
+    Example:
+        >>> import tensorflow as tf
+        >>> rows = tf.random.stateless_normal([2, 5, 3], seed=(1, 2))
+        >>> block = AttentionBlock(2, head_dim=4, width=6, project_skip=True, seed=0)
+        >>> hidden = block(rows, rows, rows)
+        >>> hidden.shape
+        TensorShape([2, 5, 6])
+
     Args:
         num_heads: H.
         head_dim: width of one head.
@@ -117,13 +125,13 @@ class AttentionBlock(keras.layers.Layer):
         return [] if self.skip_dense is None else [self.skip_dense]
 
     def skip(self, query: tf.Tensor) -> tf.Tensor:
-        """What the attention is added to, `[B, R, width]`."""
+        """Returns what the attention is added to, `[B, R, width]`."""
         if self.skip_dense is None:
             return query
         return apply_dense(self.skip_dense, within_range(query, self.compute_dtype))
 
     def finish(self, attended: tf.Tensor, skip: tf.Tensor, training: bool = False) -> tf.Tensor:
-        """Everything after the attention, row by row."""
+        """Runs everything after the attention, row by row; returns `[B, R, width]`, float32."""
         hidden = self.attention_norm(tf.cast(attended, tf.float32) + tf.cast(skip, tf.float32))
         inner = tf.nn.gelu(apply_dense(self.hidden_dense, hidden), approximate=False)
         inner = apply_dense(self.output_dense, self.dropout_layer(inner, training=training))

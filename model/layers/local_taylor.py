@@ -1,4 +1,4 @@
-"""LocalTaylor: a wrapper that adds Taylor terms to a network (paper, section "LocalTaylor")."""
+"""LocalTaylor: adds Taylor terms to the output of a layer (paper, section "LocalTaylor")."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -27,11 +27,27 @@ def feature_shapes(
 class LocalTaylor(keras.layers.Layer):
     """`mean = A + the explicit Taylor terms up to order p about n(i)`.
 
-    A is what the wrapped network makes of the features. p = 0 adds `Y^n`; p = 1 also `D^n dX`;
-    p = 2 also `1/2 D2^n dX^2`; None adds nothing. The sum is float32 under every dtype policy.
+    A is the mean that the wrapped layer makes of the features. p = 0 adds `Y^n`; p = 1 also
+    `D^n dX`; p = 2 also `1/2 D2^n dX^2`; None adds nothing. The sum is float32 under every dtype
+    policy.
+
+    Example:
+        Around a layer that always returns 0, the mean is the y of the nearest seen point:
+
+        >>> import keras
+        >>> import tensorflow as tf
+        >>> class Zero(keras.layers.Layer):
+        ...     def call(self, features):
+        ...         return {"mean": tf.zeros_like(features["taylor_terms"])}
+        >>> layer = LocalTaylor(Zero(), taylor_order=0)
+        >>> x, y = tf.constant([[[0.0], [1.0]]]), tf.constant([[[5.0], [7.0]]])
+        >>> x_target = tf.constant([[[0.1], [0.8], [3.0]]])
+        >>> outputs = layer({"x_context": x, "y_context": y, "x_target": x_target})
+        >>> outputs["mean"].numpy().ravel().tolist()
+        [5.0, 7.0, 7.0]
 
     Args:
-        network: a layer that takes the dictionary of features of the extractor and gives a
+        network: a layer that takes the dictionary of features of the extractor and returns a
             dictionary with `mean` `[B, N_T, D_y]` (and anything else, which is handed on).
         representation_extractor: makes the features and the explicit terms. None: a
             `RepresentationExtractor` of the order wanted, with its other defaults.
@@ -66,7 +82,7 @@ class LocalTaylor(keras.layers.Layer):
         self.taylor_order = taylor_order
 
     def build(self, input_shape: Mapping[str, Any]) -> None:
-        """Builds the extractor and the network from the shapes of a batch."""
+        """Builds the extractor and the wrapped layer from the shapes of a batch."""
         if not self.representation_extractor.built:
             self.representation_extractor.build(input_shape)
         if not self.network.built:
@@ -74,10 +90,10 @@ class LocalTaylor(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Mapping[str, tf.Tensor], training: bool = False) -> dict[str, Any]:
-        """Runs the extractor and the network on a batch of the data contract.
+        """Runs the extractor and the wrapped layer on a batch of the data contract.
 
         Returns:
-            What the network gives, with the explicit terms added to `mean`.
+            The outputs of the wrapped layer, with the explicit terms added to `mean`.
         """
         features = self.representation_extractor(inputs, training=training)
         outputs = dict(self.network(features, training=training))

@@ -21,8 +21,8 @@ def target_visibility(context_mask: tf.Tensor, target_seen: tf.Tensor) -> tf.Ten
         target_seen: `[B, N_T]` bool, the targets that later ones may see.
     """
     num_target = tf.shape(target_seen)[1]
-    places = tf.range(num_target)
-    earlier = places[tf.newaxis, :] < places[:, tf.newaxis]
+    numbers = tf.range(num_target)
+    earlier = numbers[tf.newaxis, :] < numbers[:, tf.newaxis]
     targets = earlier[tf.newaxis] & target_seen[:, tf.newaxis, :]
     shape = [tf.shape(context_mask)[0], num_target, tf.shape(context_mask)[1]]
     context = tf.broadcast_to(context_mask[:, tf.newaxis, :], shape)

@@ -16,6 +16,17 @@ class MHAX(AttentionTower):
     keys the output of the layer before. With one layer, that layer is also the last: queries and
     keys are `X^fe`, values Y. The arguments are those of `AttentionTower`: `num_heads`,
     `head_dim`, `width`, `num_layers`, `dropout`, `seed`.
+
+    Example:
+        Three context points that see one another, and two targets that see them:
+
+        >>> import tensorflow as tf
+        >>> x_fe = tf.random.stateless_normal([1, 5, 4], seed=(1, 2))
+        >>> tower = MHAX(num_heads=2, head_dim=4, width=6, num_layers=2, seed=0)
+        >>> visible = tf.constant([[[True] * 3 + [False] * 2] * 2])
+        >>> sees = {"visible": visible, "context_visible": visible[:, :1, :3]}
+        >>> tower(x_fe, tf.ones([1, 5, 1]), **sees).shape
+        TensorShape([1, 2, 6])
     """
 
     ROW_PARTS: ClassVar[tuple[str, ...]] = ("call", "before_sampling", "run_row")
@@ -65,7 +76,7 @@ class MHAX(AttentionTower):
         return last.attention.attention_weights(query, hidden, visible), last.skip(query)
 
     def run_row(self, weighted: tf.Tensor, sees: tf.Tensor, skip: tf.Tensor) -> tf.Tensor:
-        """Gives O_X of one target row of every sample, `[B, S, width]`, float32.
+        """Returns O_X of one target row of every sample, `[B, S, width]`, float32.
 
         Args:
             weighted: `[B, H, S, D_y]`, y of what the row sees, summed by its weights.

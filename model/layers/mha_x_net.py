@@ -22,9 +22,19 @@ TOWERS = ("x", "xy")
 
 @keras.saving.register_keras_serializable("taylorformer")
 class MHAXNet(keras.layers.Layer):
-    """The network that LocalTaylor wraps: MHA-X and MHA-XY side by side, then the head.
+    """The layer that LocalTaylor wraps: MHA-X and MHA-XY side by side, then the head.
 
     `z = Dense(concat(O_X, O_XY))`, the adjustment `A = Dense(z)`, the raw scale `Dense(z)`.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> from taylorformer import RepresentationExtractor
+        >>> x = tf.constant([[[0.0], [1.0], [2.0], [0.5], [2.5]]])
+        >>> batch = {"x_context": x[:, :3], "y_context": tf.sin(x[:, :3]), "x_target": x[:, 3:]}
+        >>> features = RepresentationExtractor(encoding_dim=4)(batch)
+        >>> outputs = MHAXNet(num_heads=2, head_dim=4, width=8, num_layers=1, seed=0)(features)
+        >>> outputs["mean"].shape, outputs["raw_scale"].shape
+        (TensorShape([1, 2, 1]), TensorShape([1, 2, 1]))
 
     Args:
         num_heads: H.
@@ -100,7 +110,7 @@ class MHAXNet(keras.layers.Layer):
         """Runs the towers and the head.
 
         Args:
-            features: what `RepresentationExtractor` gives.
+            features: returned by `RepresentationExtractor`.
             training: use dropout.
 
         Returns:

@@ -16,7 +16,7 @@ from taylorformer.model.layers.tower import AttentionTower
 
 
 class BlockRows(NamedTuple):
-    """What rows of targets need of one block, made once before the loop of the sampler.
+    """What target rows need of one block, made once before a sampler's loop over targets.
 
     Attributes:
         block: the block.
@@ -48,11 +48,11 @@ class BlockRows(NamedTuple):
         return self.block.attention.columns(projected[..., :-width])[0], projected[..., -width:]
 
     def query_key_value(self, row: tf.Tensor) -> list[tf.Tensor]:
-        """Projects a row `[B, S, width]` of a later block; gives `[d, B, H, S]` three times."""
+        """Projects a row `[B, S, width]` of a later block; returns `[d, B, H, S]` three times."""
         return self.block.attention.query_key_value(row, self.joined[0])
 
     def keys_and_values(self, key: tf.Tensor) -> list[tf.Tensor]:
-        """Projects a key `[B, S, F]` of the first block; gives `[d, B, H, S]` twice."""
+        """Projects a key `[B, S, F]` of the first block; returns `[d, B, H, S]` twice."""
         projected = apply_joined(self.joined[1], within_range(key, self.block.compute_dtype))
         key, value = self.block.attention.columns(projected)
         return [self.block.attention.bounded(key), value]
@@ -66,6 +66,17 @@ class MHAXY(AttentionTower):
     points, and `[X^fe, 0, Y^seen, 0]` for targets, so that a target can be asked for without its y
     being shown. Later layers: all three are the output of the layer before. The arguments are those
     of `AttentionTower`: `num_heads`, `head_dim`, `width`, `num_layers`, `dropout`, `seed`.
+
+    Example:
+        Three context points that see one another, and two targets that see them:
+
+        >>> import tensorflow as tf
+        >>> x_fe, y_fe = tf.ones([1, 5, 4]), tf.ones([1, 5, 2])
+        >>> tower = MHAXY(num_heads=2, head_dim=4, width=6, num_layers=2, seed=0)
+        >>> visible = tf.constant([[[True] * 3 + [False] * 2] * 2])
+        >>> sees = {"visible": visible, "context_visible": visible[:, :1, :3]}
+        >>> tower(x_fe, y_fe, y_seen=tf.ones([1, 5, 1]), **sees).shape
+        TensorShape([1, 2, 6])
     """
 
     ROW_PARTS: ClassVar[tuple[str, ...]] = ("call", "before_sampling", "row_features", "run_row")
@@ -88,7 +99,7 @@ class MHAXY(AttentionTower):
 
         Args:
             x_fe: `[B, N, F_x]`, features of x, context rows first.
-            y_fe: `[B, N, F_y]`, features that read the point's own y.
+            y_fe: `[B, N, F_y]`, features that read the y of the point itself.
             y_seen: `[B, N, F_s]`, features that read y of seen points only.
             visible: `[B, N_T, N]` bool, what target rows see.
             context_visible: `[B, 1, N_C]` bool, what context rows see.
@@ -130,12 +141,12 @@ class MHAXY(AttentionTower):
             `[B, R, F_x + F_s + F_y + 1]`.
         """
         if y_fe is None:
-            # Zeros are put in place, not multiplied with, so that no own y can shine through.
+            # New zeros, not a product with 0, so that no NaN in y can come through.
             shape = tf.shape(x_fe)
-            own = tf.zeros([shape[0], shape[1], self._y_fe_width + 1])
+            of_itself = tf.zeros([shape[0], shape[1], self._y_fe_width + 1])
         else:
-            own = tf.concat([y_fe, tf.ones_like(y_fe[..., :1])], axis=-1)
-        return tf.concat([x_fe, y_seen, own], axis=-1)
+            of_itself = tf.concat([y_fe, tf.ones_like(y_fe[..., :1])], axis=-1)
+        return tf.concat([x_fe, y_seen, of_itself], axis=-1)
 
     def run_row(
         self,
@@ -145,24 +156,24 @@ class MHAXY(AttentionTower):
         context_mask: tf.Tensor,
         earlier_mask: tf.Tensor,
     ) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """Gives O_XY of one target row of every sample.
+        """Runs the tower for one target row of every sample.
 
         Args:
             query: `[B, S, F]`, the row's query.
-            rows: what `before_sampling` gave.
+            rows: returned by `before_sampling`.
             earlier: for each block keys and values of earlier targets, `[R, d, B, H, S]`.
             context_mask: `[B, N_C]` bool.
             earlier_mask: `[R, B]` bool.
 
         Returns:
-            `[B, S, width]`, float32, and the row's own keys and values for every block but the
-            first one, which waits for y (see `BlockRows.keys_and_values`); `[d, B, H, S]` each.
+            O_XY `[B, S, width]`, float32, and the keys and values of the row for every block but
+            the first one, which waits for y (see `BlockRows.keys_and_values`); `[d, B, H, S]` each.
         """
-        own: list[tf.Tensor] = []
+        columns: list[tf.Tensor] = []
         for number, (block, kept) in enumerate(zip(self.blocks, rows, strict=True)):
             if number:
                 column, *keys_and_values = kept.query_key_value(query)
-                own += keys_and_values
+                columns += keys_and_values
                 skip = query
             else:
                 column, skip = kept.query_and_skip(query)
@@ -170,4 +181,4 @@ class MHAXY(AttentionTower):
                 column, kept.context, earlier[number], context_mask, earlier_mask
             )
             query = block.finish(attended, skip)
-        return query, own
+        return query, columns

@@ -81,7 +81,7 @@ class AttentionTower(keras.layers.Layer):
         context_visible: tf.Tensor,
         training: bool,
     ) -> tf.Tensor:
-        """Runs the blocks on `[B, N, F]` rows; gives target rows `[B, N_T, width]`."""
+        """Runs the blocks on `[B, N, F]` rows; returns target rows `[B, N_T, width]`."""
         num_context = tf.shape(context_visible)[-1]
         if self.num_layers > 1:
             query = key = self._hidden(query, key, visible, context_visible, training)
@@ -98,7 +98,7 @@ class AttentionTower(keras.layers.Layer):
         context_visible: tf.Tensor,
         training: bool,
     ) -> tf.Tensor:
-        """Runs all blocks but the last one, on all rows; without any it gives the query."""
+        """Runs all blocks but the last one, on all rows; a tower of one block returns the query."""
         for block in self.blocks[:-1]:
             query = block(
                 query,

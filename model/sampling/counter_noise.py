@@ -7,6 +7,8 @@ generator Philox-4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1,
 in integer operations, which are the same everywhere.
 """
 
+import math
+
 import tensorflow as tf
 
 _MASK = 0xFFFFFFFF
@@ -16,7 +18,7 @@ _ROUNDS = 10
 _STREAM_BITS = 24  # the stream is the high byte of a word whose rest is the number of a target
 _ORDER_STREAM = 0xFF
 _MOST_NUMBERS = 4 * _ORDER_STREAM
-_LATENT_PLACE = (1 << _STREAM_BITS) - 1  # the noise of a latent stands where no target is
+_LATENT_TARGET = (1 << _STREAM_BITS) - 1  # the noise of a latent takes a number of no target
 
 
 def _multiply(factor: int, word: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -80,7 +82,7 @@ def normal_noise(
         sample: integers, the number of each sample.
         target: integers, the number of each target. The shapes of `key`, `sample` and `target`
             broadcast to one shape.
-        size: D_y, how many numbers each place gets, at most 1020.
+        size: D_y, how many numbers each target gets, at most 1020.
 
     Returns:
         float32, the broadcast shape with `size` appended.
@@ -103,7 +105,7 @@ def _normals(words: tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]) -> list[t
     numbers: list[tf.Tensor] = []
     for first, second in (uniform[:2], uniform[2:]):
         radius = tf.sqrt(-2.0 * tf.math.log(first))
-        angle = 6.283185307179586 * second
+        angle = 2.0 * math.pi * second
         numbers += [radius * tf.cos(angle), radius * tf.sin(angle)]
     return numbers
 
@@ -111,14 +113,14 @@ def _normals(words: tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]) -> list[t
 def latent_noise(seed: tf.Tensor, key: tf.Tensor, sample: tf.Tensor, size: int) -> tf.Tensor:
     """Standard normal noise for the latent variable of (sample, sequence).
 
-    It shares no number with `normal_noise` of the same seed, key and sample: it stands where a
-    target number 2^24 - 1 would.
+    It shares no number with `normal_noise` of the same seed, key and sample: it takes the numbers
+    that a target with the number 2^24 - 1 would have.
 
     Args:
         seed: int64 scalar.
         key: integers, the key of each sequence.
         sample: integers, the number of each sample. The shapes of `key` and `sample` broadcast.
-        size: how many numbers each place gets, at most 1020.
+        size: how many numbers each latent variable has, at most 1020.
 
     Returns:
         float32, the broadcast shape with `size` appended.
@@ -128,10 +130,10 @@ def latent_noise(seed: tf.Tensor, key: tf.Tensor, sample: tf.Tensor, size: int) 
     """
     if not 1 <= size <= _MOST_NUMBERS:
         raise ValueError(f"`size` must be from 1 to {_MOST_NUMBERS} to draw. Received: size={size}")
-    # All streams at once, as one more axis: there are many, and each would be a graph of its own.
+    # All streams at once, as one more axis: there are many, and a loop would repeat the graph.
     streams = tf.range((size + 3) // 4, dtype=tf.int64)
-    place = _LATENT_PLACE + tf.bitwise.left_shift(streams, tf.constant(_STREAM_BITS, tf.int64))
-    words = _draw(seed, key[..., tf.newaxis], sample[..., tf.newaxis], place, 0)
+    target = _LATENT_TARGET + tf.bitwise.left_shift(streams, tf.constant(_STREAM_BITS, tf.int64))
+    words = _draw(seed, key[..., tf.newaxis], sample[..., tf.newaxis], target, 0)
     numbers = tf.stack(_normals(words), axis=-1)
     shape = tf.shape(numbers)
     flat = tf.reshape(numbers, tf.concat([shape[:-2], [4 * ((size + 3) // 4)]], axis=0))

@@ -40,7 +40,7 @@ class TaylorformerModel(SampledModel, Protocol):
         """The dtype of Dense layers and attention products."""
 
     def scale_from_raw(self, raw: tf.Tensor) -> tf.Tensor:
-        """Returns the scale for the raw scale of the network."""
+        """Turns the raw scale that the head returns into the scale."""
 
 
 class _SharedByX(NamedTuple):

@@ -22,7 +22,7 @@ def batch_of(tasks, rows):
 
 
 def one_sequence(tasks, row):
-    """Returns x and y of the context and of the targets, without padding, and hyper-parameters."""
+    """Gives x and y of the context and of the targets, without padding, and hyper-parameters."""
     N_C, N_T = tasks.num_context[row], tasks.num_target[row]
     x, y = tasks.x[row, : N_C + N_T], tasks.y[row, : N_C + N_T, 0]
     values = {name: float(v[row]) for name, v in tasks.hyperparameters.items()}
@@ -36,7 +36,7 @@ def scikit_learn_distribution(name, values, x_context, y_context, x_target):
     if len(x_context):
         regressor.fit(x_context, y_context)
     mean, covariance = regressor.predict(x_target, return_cov=True)
-    # That is the distribution of the function; ours is the distribution of y.
+    # scikit-learn returns the distribution of the function; ours is that of y.
     return mean, covariance + JITTER * np.eye(len(mean))
 
 
@@ -44,23 +44,23 @@ def scikit_learn_distribution(name, values, x_context, y_context, x_target):
 def test_the_distribution_of_the_targets_is_that_of_scikit_learn(name, record_property):
     tasks, process = tasks_of(name), GaussianProcess(name)
     inputs, y_target, hyperparameters = batch_of(tasks, np.arange(len(tasks)))
-    conditional = process.condition(inputs, hyperparameters)
+    distribution = process.condition(inputs, hyperparameters)
     log_prob = process.log_prob(inputs, y_target, hyperparameters)
     errors = []
     for row in range(len(tasks)):
         x_context, y_context, x_target, y, values = one_sequence(tasks, row)
         mean, covariance = scikit_learn_distribution(name, values, x_context, y_context, x_target)
         length = len(y)
-        found_mean = conditional["mean"][row, :length, 0]
-        found_covariance = conditional["covariance"][row, :length, :length]
-        np.testing.assert_allclose(found_mean, mean, atol=1e-6)
-        np.testing.assert_allclose(found_covariance, covariance, atol=1e-6)
+        our_mean = distribution["mean"][row, :length, 0]
+        our_covariance = distribution["covariance"][row, :length, :length]
+        np.testing.assert_allclose(our_mean, mean, atol=1e-6)
+        np.testing.assert_allclose(our_covariance, covariance, atol=1e-6)
         density = stats.multivariate_normal(mean, covariance).logpdf(y)
         assert log_prob[row] == pytest.approx(density, abs=1e-6)
         errors.append(
             [
-                np.abs(found_mean - mean).max(),
-                np.abs(found_covariance - covariance).max(),
+                np.abs(our_mean - mean).max(),
+                np.abs(our_covariance - covariance).max(),
                 abs(log_prob[row] - density),
             ]
         )
@@ -74,10 +74,10 @@ def test_no_context_is_the_prior(name):
     nothing = np.zeros([1, 0, 1])
     inputs = {"x_context": nothing, "y_context": nothing, "x_target": x}
     process = GaussianProcess(name)
-    conditional = process.condition(inputs, EXAMPLES[name])
+    distribution = process.condition(inputs, EXAMPLES[name])
     mean, covariance = scikit_learn_distribution(name, EXAMPLES[name], nothing[0], nothing[0], x[0])
-    assert not mean.any() and not conditional["mean"].any()
-    np.testing.assert_allclose(conditional["covariance"][0], covariance, atol=1e-12)
+    assert not mean.any() and not distribution["mean"].any()
+    np.testing.assert_allclose(distribution["covariance"][0], covariance, atol=1e-12)
     density = stats.multivariate_normal(mean, covariance).logpdf(y[0, :, 0])
     assert process.log_prob(inputs, y, EXAMPLES[name])[0] == pytest.approx(density, abs=1e-7)
 
@@ -135,15 +135,15 @@ def test_masked_points_have_no_effect(name, rng):
     # Also in the middle, not only at the end.
     inputs["context_mask"] &= rng.random(inputs["context_mask"].shape) < 0.7
     inputs["target_mask"] &= rng.random(inputs["target_mask"].shape) < 0.7
-    one_step = process.one_step(inputs, y_target, hyperparameters)
-    conditional = process.condition(inputs, hyperparameters)
+    steps_of_all = process.one_step(inputs, y_target, hyperparameters)
+    distribution = process.condition(inputs, hyperparameters)
     log_prob = process.log_prob(inputs, y_target, hyperparameters)
     ceiling = process.ceiling(inputs, y_target, hyperparameters, 0.1)
     samples = process.sample(inputs, hyperparameters, 2, seed=0)
     masked = ~inputs["target_mask"]
     assert masked.any() and not inputs["context_mask"].all()
-    assert (one_step["mean"][masked] == 0).all() and (one_step["scale"][masked] == 1).all()
-    assert (samples[:, masked] == 0).all() and (conditional["mean"][masked] == 0).all()
+    assert (steps_of_all["mean"][masked] == 0).all() and (steps_of_all["scale"][masked] == 1).all()
+    assert (samples[:, masked] == 0).all() and (distribution["mean"][masked] == 0).all()
     for garbage in (1e6, np.nan):
         other = dict(inputs)
         for key, side in (
@@ -155,10 +155,10 @@ def test_masked_points_have_no_effect(name, rng):
             other[key] = np.where(mask, inputs[key], garbage)
         y_other = np.where(masked[..., np.newaxis], garbage, y_target)
         again = process.one_step(other, y_other, hyperparameters)
-        np.testing.assert_array_equal(again["mean"], one_step["mean"])
-        np.testing.assert_array_equal(again["scale"], one_step["scale"])
+        np.testing.assert_array_equal(again["mean"], steps_of_all["mean"])
+        np.testing.assert_array_equal(again["scale"], steps_of_all["scale"])
         np.testing.assert_array_equal(
-            process.condition(other, hyperparameters)["covariance"], conditional["covariance"]
+            process.condition(other, hyperparameters)["covariance"], distribution["covariance"]
         )
         np.testing.assert_array_equal(process.log_prob(other, y_other, hyperparameters), log_prob)
         np.testing.assert_array_equal(process.sample(other, hyperparameters, 2, seed=0), samples)
@@ -172,13 +172,13 @@ def test_masked_points_have_no_effect(name, rng):
         }
         y, values = y_target[b : b + 1, target], {n: v[b] for n, v in hyperparameters.items()}
         steps = process.one_step(alone, y, values)
-        np.testing.assert_allclose(steps["mean"][0], one_step["mean"][b, target], atol=1e-9)
-        np.testing.assert_allclose(steps["scale"][0], one_step["scale"][b, target], atol=1e-9)
+        np.testing.assert_allclose(steps["mean"][0], steps_of_all["mean"][b, target], atol=1e-9)
+        np.testing.assert_allclose(steps["scale"][0], steps_of_all["scale"][b, target], atol=1e-9)
         assert process.log_prob(alone, y, values)[0] == pytest.approx(log_prob[b], abs=1e-7)
         assert process.ceiling(alone, y, values, 0.1)[0] == pytest.approx(ceiling[b], abs=1e-7)
         covariance = process.condition(alone, values)["covariance"][0]
         np.testing.assert_allclose(
-            covariance, conditional["covariance"][b][np.ix_(target, target)], atol=1e-9
+            covariance, distribution["covariance"][b][np.ix_(target, target)], atol=1e-9
         )
 
 
@@ -215,15 +215,15 @@ def test_samples_have_the_distribution_of_the_targets():
     inputs, _, hyperparameters = batch_of(tasks, np.arange(2))
     samples = process.sample(inputs, hyperparameters, 20_000, seed=3, sequence_keys=[5, 9])
     assert samples.shape == (20_000, 2, 5, 1) and samples.dtype == np.float64
-    conditional = process.condition(inputs, hyperparameters)
+    distribution = process.condition(inputs, hyperparameters)
     for b in range(2):
-        deviation = samples[:, b, :, 0] - conditional["mean"][b, :, 0]
-        spread = np.sqrt(np.diagonal(conditional["covariance"][b]))
+        deviation = samples[:, b, :, 0] - distribution["mean"][b, :, 0]
+        spread = np.sqrt(np.diagonal(distribution["covariance"][b]))
         # Standard errors of 0.007 and 0.01 in units of the spread.
         assert np.abs(deviation.mean(axis=0) / spread).max() < 0.03
-        covariance = deviation.T @ deviation / len(deviation)
+        empirical = deviation.T @ deviation / len(deviation)
         assert (
-            np.abs((covariance - conditional["covariance"][b]) / np.outer(spread, spread)).max()
+            np.abs((empirical - distribution["covariance"][b]) / np.outer(spread, spread)).max()
             < 0.04
         )
     # The noise of the two sequences is not shared.
@@ -265,7 +265,7 @@ def test_scores_of_held_out_sequences(name, record_property):
     alone = process.log_prob(inputs, y_target, hyperparameters) / tasks.num_target[rows]
     np.testing.assert_allclose(scores["exact"][rows], alone, rtol=1e-8)
 
-    # The data were drawn from the process: distances in units of the scale are standard normal.
+    # The data come from the process: distances in units of the scale are standard normal.
     inputs, y_target, hyperparameters = batch_of(tasks, np.arange(400))
     steps = process.one_step(inputs, y_target, hyperparameters)
     z = ((y_target - steps["mean"]) / steps["scale"])[inputs["target_mask"]]

@@ -63,8 +63,8 @@ def _masked_points():
     return inputs, y_target
 
 
-class _Analytic(NamedTuple):
-    """What is known of the model, `[B]` each."""
+class _Exact(NamedTuple):
+    """The exact values of what the model estimates, `[B]` each."""
 
     joint: np.ndarray
     marginal: np.ndarray
@@ -74,7 +74,7 @@ class _Analytic(NamedTuple):
     tau_ct: np.ndarray
 
 
-def _analytic(inputs, y_target):
+def _exact(inputs, y_target):
     """Joint and marginal log density, and mean and scale of z given C and given C, T, in numpy."""
     rows = []
     for b, y in enumerate(y_target[..., 0]):
@@ -87,30 +87,30 @@ def _analytic(inputs, y_target):
         joint = multivariate_normal(np.full(len(y), mean), covariance).logpdf(y)
         marginal = norm(mean, np.hypot(SIGMA, tau_c)).logpdf(y).sum()
         rows.append([joint, marginal, SLOPE * of_context, SLOPE * of_all, tau_c, _tau(of_all)])
-    analytic = _Analytic(*np.array(rows).T)
+    exact = _Exact(*np.array(rows).T)
     # Taking one of two for the other must be seen.
-    assert np.min(np.abs(analytic.joint - analytic.marginal)) > 0.05
-    assert np.max(np.abs(analytic.mean_c - analytic.mean_ct)) > 0.2
-    assert np.max(np.abs(analytic.tau_c - analytic.tau_ct)) > 0.2
-    return analytic
+    assert np.min(np.abs(exact.joint - exact.marginal)) > 0.05
+    assert np.max(np.abs(exact.mean_c - exact.mean_ct)) > 0.2
+    assert np.max(np.abs(exact.tau_c - exact.tau_ct)) > 0.2
+    return exact
 
 
 def test_densities_are_those_of_a_known_model():
     model = _gaussian()
     inputs, y_target = _masked_points()
-    analytic = _analytic(inputs, y_target)
+    exact = _exact(inputs, y_target)
     q_context = model.latent_distribution(inputs)
     q_all = model.latent_distribution(inputs, y_target)
-    np.testing.assert_allclose(q_context.mean()[:, 0], analytic.mean_c, atol=1e-6)
-    np.testing.assert_allclose(q_context.stddev()[:, 0], analytic.tau_c, rtol=1e-6)
-    np.testing.assert_allclose(q_all.mean()[:, 0], analytic.mean_ct, atol=1e-6)
-    np.testing.assert_allclose(q_all.stddev()[:, 0], analytic.tau_ct, rtol=1e-6)
+    np.testing.assert_allclose(q_context.mean()[:, 0], exact.mean_c, atol=1e-6)
+    np.testing.assert_allclose(q_context.stddev()[:, 0], exact.tau_c, rtol=1e-6)
+    np.testing.assert_allclose(q_all.mean()[:, 0], exact.mean_ct, atol=1e-6)
+    np.testing.assert_allclose(q_all.stddev()[:, 0], exact.tau_ct, rtol=1e-6)
     estimate, error = model.log_prob(inputs, y_target, 20_000, return_error=True)
     assert np.all(error < 0.02)
     # Four standard errors, and noise of the same seed for all three sequences.
-    assert np.all(np.abs(estimate - analytic.joint) < 4 * error)
+    assert np.all(np.abs(estimate - exact.joint) < 4 * error)
     estimate = model.marginal_log_prob(inputs, y_target, 20_000)
-    np.testing.assert_allclose(estimate, analytic.marginal, atol=0.03)
+    np.testing.assert_allclose(estimate, exact.marginal, atol=0.03)
 
 
 def test_the_error_is_the_spread_over_seeds_and_shrinks_with_more_latents():
@@ -167,7 +167,7 @@ def test_log_prob_is_exact_where_z_says_nothing(case):
 def test_the_loss_is_that_of_the_papers(num_latents):
     model = _gaussian(num_latents=num_latents, seed=2)
     inputs, y_target = _masked_points()
-    _, _, mean_c, mean_ct, tau_c, tau_ct = _analytic(inputs, y_target)
+    _, _, mean_c, mean_ct, tau_c, tau_ct = _exact(inputs, y_target)
     batch = prepare_batch({**inputs, "y_target": y_target})
     weights = model._sequence_weights(batch["target_mask"], np.array([1.0, 2.0, 3.0]))
     state = model.latent_seeds.state.numpy()
@@ -266,9 +266,9 @@ def test_samples_are_those_drawn_by_hand(eagerly, case, monkeypatch):
     noise = normal_noise(
         seed, keys[:, tf.newaxis], numbers[..., tf.newaxis], tf.range(4), case.y_dims
     )
-    first_layer = model._places(batch, batch["x_target"])
+    decoder_inputs = model._decoder_inputs(batch, batch["x_target"])
     for s in range(2):
-        mean, scale = (part[0] for part in model._decode(first_layer, z[s : s + 1]))
+        mean, scale = (part[0] for part in model._decode(decoder_inputs, z[s : s + 1]))
         y = np.where(inputs["target_mask"][..., None], mean + scale * noise[s], 0)
         np.testing.assert_allclose(samples[s], y, atol=1e-5)
     for order in ("random", "nearest"):
@@ -314,8 +314,8 @@ def test_keys_in_a_graph_of_any_batch_size():
         return samples, model.log_prob(inputs, y_target, sequence_keys=keys)
 
     for rows in (slice(0, 3), slice(1, 2)):
-        block = {name: tf.constant(value[rows]) for name, value in inputs.items()}
-        samples, scores = both(block, tf.constant(y_target[rows]), tf.constant(keys[rows]))
+        some = {name: tf.constant(value[rows]) for name, value in inputs.items()}
+        samples, scores = both(some, tf.constant(y_target[rows]), tf.constant(keys[rows]))
         np.testing.assert_allclose(samples, sampled[:, rows], atol=1e-5)
         np.testing.assert_allclose(scores, scored[rows], rtol=1e-5)
 
@@ -348,7 +348,7 @@ def test_joint_samples_of_a_known_model(eagerly):
     np.testing.assert_allclose(np.cov(samples.T), expected, atol=0.03)
 
 
-def test_noise_of_latents_is_shared_with_nothing():
+def test_noise_of_latents_is_its_own():
     seed, keys = tf.constant(5, tf.int64), tf.constant([0, 1], tf.int64)
     numbers = tf.range(2000, dtype=tf.int64)[:, tf.newaxis]
     noise = latent_noise(seed, keys, numbers, 10).numpy()
@@ -456,7 +456,7 @@ def _parts_of_anp(x, y, before, after, deterministic, decoder, keys, self_attent
 
 
 # Layer counts of the paper's appendix; the last figure is the sum, to be read in tables.
-_PRESETS = [
+_MODELS = [
     ("np", "gp-rbf", _parts_of_np(1, 1, 3, 2, 4, 4), 199_170),
     ("np", "emnist", _parts_of_np(2, 1, 5, 2, 5, 4), 249_090),
     ("np", "celeba", _parts_of_np(2, 3, 6, 3, 6, 5), 316_166),
@@ -467,13 +467,13 @@ _PRESETS = [
 
 
 @pytest.mark.parametrize(
-    "preset_name, task, expected, total",
-    _PRESETS,
-    ids=[f"{preset_name}-{task}" for preset_name, task, *_ in _PRESETS],
+    "model_name, task, expected, total",
+    _MODELS,
+    ids=[f"{model_name}-{task}" for model_name, task, *_ in _MODELS],
 )
-def test_parameters_are_those_of_the_papers_presets(preset_name, task, expected, total):
-    preset, task = MODEL_PRESETS[preset_name], TASKS[task]
-    kind = {"np": NeuralProcess, "anp": AttentiveNeuralProcess}[preset_name]
+def test_parameters_are_those_of_the_papers_models(model_name, task, expected, total):
+    preset, task = MODEL_PRESETS[model_name], TASKS[task]
+    kind = {"np": NeuralProcess, "anp": AttentiveNeuralProcess}[model_name]
     assert preset.model == kind.__name__
     model = kind(**preset.for_task(task))
     model.build(_shapes(task.x_dims, task.y_dims))
@@ -553,8 +553,8 @@ def test_samples_of_a_trained_model_spread_where_there_is_no_context(case):
     after = model.evaluate(*tests, verbose=0, return_dict=True)
     assert after["nll"] < before["nll"] - 0.3
     inputs, _ = tests
-    outside = np.array([-1.75, 1.75], "float32")[np.newaxis, :, np.newaxis]
-    inputs["x_target"] = np.repeat(outside, 256, axis=0)
+    x_target = np.array([-1.75, 1.75], "float32")[np.newaxis, :, np.newaxis]
+    inputs["x_target"] = np.repeat(x_target, 256, axis=0)
     samples = model.sample(inputs, 100, seed=0).numpy()
     spread = samples.std(axis=0)[..., 0].mean(axis=0)
     assert spread[1] > 1.5 * spread[0]

@@ -88,7 +88,7 @@ def test_a_built_model_is_not_built_by_a_symbolic_call(monkeypatch):
     assert len(called) == 1
 
 
-def test_rows_are_written_in_place():
+def test_rows_are_written_into_the_same_memory():
     @tf.function(autograph=False)
     def write(count):
         tensor = keras_private.empty_tensor([count, 2], "float32")

@@ -1,4 +1,4 @@
-"""The authors' trained networks: their outputs, and their scores on ETTm2."""
+"""The authors' trained models: their outputs, and their scores on ETTm2."""
 
 import re
 
@@ -126,7 +126,7 @@ _KERNEL = "net/_atp/mha_xy_b/1/ffn/dense_b/kernel"
         (lambda name, value: [(name, value[:, :-1])], "must have the shape"),
         (
             lambda name, value: [(name, value), (name.replace("kernel", "kernel_2"), value)],
-            "with no place for",
+            "in which the model has no",
         ),
     ],
     ids=["missing", "misnamed", "misshaped", "left over"],

@@ -32,7 +32,7 @@ np.savez(
 """
 
 
-def test_a_file_goes_on_and_is_exported_in_a_fresh_process(tmp_path):
+def test_a_file_is_resumed_and_is_exported_in_a_fresh_process(tmp_path):
     inputs, y_target = conformance.points()
     np.savez(tmp_path / "data.npz", **inputs, y_target=y_target)
     extractor = RepresentationExtractor(encoding_dim=4, feature_order=2, seed=1)
@@ -53,8 +53,8 @@ def test_a_file_goes_on_and_is_exported_in_a_fresh_process(tmp_path):
     assert fresh["iterations"] == 2
     served = tf.saved_model.load(tmp_path / "served").signatures["log_prob"]
     batch = {**inputs, "y_target": y_target}
-    found = served(**{key: tf.constant(value) for key, value in batch.items()})["log_prob"]
-    np.testing.assert_allclose(found, model.log_prob(inputs, y_target), rtol=1e-5, atol=1e-5)
+    log_prob = served(**{key: tf.constant(value) for key, value in batch.items()})["log_prob"]
+    np.testing.assert_allclose(log_prob, model.log_prob(inputs, y_target), rtol=1e-5, atol=1e-5)
     model.fit(inputs, y_target, initial_epoch=2, epochs=4, verbose=0, shuffle=False)
     for number, weight in enumerate(model.get_weights()):
         np.testing.assert_allclose(fresh[f"weight_{number}"], weight, atol=1e-6)

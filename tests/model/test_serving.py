@@ -47,7 +47,11 @@ np.savez(answered, **answers)
 def serve(folder, calls, tmp_path):
     """Calls endpoints in a fresh process; `calls` maps `endpoint@label` to inputs."""
     asked, answered = tmp_path / "asked.npz", tmp_path / "answered.npz"
-    flat = {f"{call}|{name}": value for call, own in calls.items() for name, value in own.items()}
+    flat = {
+        f"{call}|{name}": value
+        for call, outputs in calls.items()
+        for name, value in outputs.items()
+    }
     np.savez(asked, **flat)
     command = [sys.executable, "-c", SERVE, str(folder), str(asked), str(answered)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -259,9 +263,9 @@ def test_several_series_and_covariates_are_served(tmp_path):
     forecaster.export(tmp_path / "served")
     served = tf.saved_model.load(str(tmp_path / "served"))
     sample = served.signatures["sample"]
-    own = table[table["unique_id"] == "shop 1"].reset_index(drop=True)
-    raw = raw_request(own, 30, 4)
-    heat = own["heat"].to_numpy(np.float64)[np.newaxis, :, np.newaxis]
+    one_series = table[table["unique_id"] == "shop 1"].reset_index(drop=True)
+    raw = raw_request(one_series, 30, 4)
+    heat = one_series["heat"].to_numpy(np.float64)[np.newaxis, :, np.newaxis]
     drawn = sample(
         **{name: tf.constant(value) for name, value in raw.items()},
         covariates_context=tf.constant(heat[:, 24:30]),
@@ -270,7 +274,7 @@ def test_several_series_and_covariates_are_served(tmp_path):
         num_samples=tf.constant(3),
         seed=tf.constant(0),
     )
-    windows = Windows(forecaster._panel(own, "error", "error")[0], forecaster.scaler_)
+    windows = Windows(forecaster._panel(one_series, "error", "error")[0], forecaster.scaler_)
     wanted = forecaster.model_.sample(windows.forecast_inputs([24]), 3, seed=0)
     np.testing.assert_allclose(drawn["samples"], windows.inverse(wanted, [24]), rtol=1e-4)
 

@@ -48,7 +48,7 @@ def test_log_prob_is_the_product_of_one_step_conditionals():
     inputs, y_target = conformance.points()
     total = 0.0
     for i in range(4):
-        # Each conditional from a batch of its own, in which the later targets do not exist.
+        # Each conditional from another batch, in which the later targets do not exist.
         step = {
             **inputs,
             "x_target": inputs["x_target"][:, : i + 1],
@@ -381,7 +381,7 @@ def test_no_outlier_makes_weights_that_are_not_finite(outlier):
 
 @keras.saving.register_keras_serializable("test_training")
 class CallOnly(ProbabilisticModel):
-    """A model of one's own that writes `call` and nothing else."""
+    """A user's model that writes `call` and nothing else."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -539,9 +539,9 @@ def test_two_replicas_predict_what_one_does_with_noise_of_their_own(tmp_path):
 
 
 def test_the_seed_of_one_replica_is_that_of_the_generator():
-    own, other = (keras.random.SeedGenerator(7) for _ in range(2))
+    first, second = (keras.random.SeedGenerator(7) for _ in range(2))
     for _ in range(3):
-        np.testing.assert_array_equal(next_seed(own), other.next())
+        np.testing.assert_array_equal(next_seed(first), second.next())
 
 
 @pytest.mark.parametrize("name", ["taylorformer", "taylorformer_covariates", "np", "tnp"])

@@ -71,7 +71,7 @@ def test_a_row_that_sees_nothing_is_zero_before_the_output_projection(rng):
 
 
 @pytest.mark.parametrize("huge", [1e6, 1e30])
-def test_hidden_places_cannot_shine_through(huge, rng):
+def test_hidden_rows_change_nothing(huge, rng):
     rows = rng.normal(size=(2, 4, 4)).astype("float32")
     spoiled = rows.copy()
     spoiled[:, 2] = huge
