@@ -5,19 +5,19 @@ import numpy as np
 LARGEST_SEED = 2**63 - 1
 
 
-def child_seed(seed: int | None, place: int) -> int | None:
-    """Makes the seed of one part from the seed of the whole.
+def child_seed(seed: int | None, child: int) -> int | None:
+    """Makes the seed of one part of a model or layer from the seed of the whole.
 
     Args:
         seed: the seed of the whole, or None for a random one.
-        place: the number of the part.
+        child: the child number, different for each part of the whole.
 
     Returns:
         A non-negative 31-bit seed that differs from part to part; None for None.
     """
     if seed is None:
         return None
-    return int(np.random.SeedSequence([seed, place]).generate_state(1)[0] >> 1)
+    return int(np.random.SeedSequence([seed, child]).generate_state(1)[0] >> 1)
 
 
 def numbered_generator(seed: int, stream: int, number: int) -> np.random.Generator:
