@@ -45,6 +45,8 @@ class LatentSampler(Sampler):
         xla: see `Sampler`; it changes nothing.
     """
 
+    reads_order = False
+
     def __init__(self, model: SampledLatentModel, xla: bool = False) -> None:
         super().__init__(model, xla)
         self._model = model

@@ -69,6 +69,9 @@ class Sampler(abc.ABC):
     uses_xla: ClassVar[bool] = False
     """Whether `jit_compile` compiles a graph with XLA for each shape; otherwise it is ignored."""
 
+    reads_order: ClassVar[bool] = True
+    """Whether `draw` reads `order`; otherwise no order is worked out, and it is all zeros."""
+
     def __init__(self, model: SampledModel, xla: bool = False) -> None:
         self._distance_dims, self._y_dims = model.distance_dims, model.y_dims
         self._xla = xla
@@ -148,7 +151,7 @@ class Sampler(abc.ABC):
             jit_compile: with a graph that XLA compiles for each shape, where `uses_xla`.
         """
         batch_size, num_target = (int(size) for size in tf.shape(batch["x_target"])[:2])
-        orders = sampling_order(order, batch, seed, sequence_keys, self._distance_dims)
+        orders = self._orders(order, batch, seed, sequence_keys)
         if chunk_size is None:
             at_once, most_sequences = (int(number) for number in self.at_once(batch))
         else:
@@ -158,16 +161,19 @@ class Sampler(abc.ABC):
         draw = self._xla_graph if jit_compile and self.uses_xla else self._graph
         parts = []
         for first in range(0, batch_size, sequences):
-            some = slice(first, first + sequences)
-            arguments = {name: value[some] for name, value in batch.items()}, orders[some]
+            arguments = batch, orders, sequence_keys
+            if sequences < batch_size:
+                some = slice(first, first + sequences)
+                arguments = tf.nest.map_structure(lambda values, some=some: values[some], arguments)
+            chunk, order_of_chunk, keys = arguments
             drawn = []
             for start in range(0, num_samples, samples):
                 numbers = tf.range(start, min(start + samples, num_samples), dtype=tf.int64)
-                drawn.append(draw(*arguments, numbers, sequence_keys[some], seed))
-            parts.append(tf.concat(drawn, axis=0))
+                drawn.append(draw(chunk, order_of_chunk, numbers, keys, seed))
+            parts.append(_joined(drawn, axis=0))
         if not parts:
             return tf.zeros([num_samples, 0, num_target, self._y_dims])
-        return tf.concat(parts, axis=1)
+        return _joined(parts, axis=1)
 
     def draw_all(
         self,
@@ -188,11 +194,18 @@ class Sampler(abc.ABC):
         ) -> tf.Tensor:
             return self.draw(batch, order, numbers, keys, seed, xla=self._xla)
 
-        orders = sampling_order(order, batch, seed, sequence_keys, self._distance_dims)
+        orders = self._orders(order, batch, seed, sequence_keys)
         at_once = self.at_once(batch)
         if chunk_size is not None:
             at_once = (tf.constant(chunk_size, tf.int64),) * 2
         return draw_in_chunks(draw, batch, orders, sequence_keys, num_samples, *at_once)
+
+    def _orders(
+        self, order: str, batch: dict[str, tf.Tensor], seed: tf.Tensor, sequence_keys: tf.Tensor
+    ) -> tf.Tensor:
+        if not self.reads_order:
+            return tf.zeros(tf.shape(batch["target_mask"]), tf.int32)
+        return sampling_order(order, batch, seed, sequence_keys, self._distance_dims)
 
     def at_once(self, batch: dict[str, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns how many samples, of all sequences together, and how many sequences to draw.
@@ -203,6 +216,11 @@ class Sampler(abc.ABC):
             tf.maximum(MOST_BYTES // tf.maximum(need, 1), 1) for need in self.memory(batch)
         )
         return samples, sequences
+
+
+def _joined(parts: list[tf.Tensor], axis: int) -> tf.Tensor:
+    """Joins parts; a single part is not copied."""
+    return parts[0] if len(parts) == 1 else tf.concat(parts, axis=axis)
 
 
 def lengths(batch: dict[str, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:

@@ -22,7 +22,7 @@ def batch_of(tasks, rows):
 
 
 def one_sequence(tasks, row):
-    """Gives x and y of the context and of the targets, without padding, and hyper-parameters."""
+    """Returns x and y of the context and of the targets, without padding, and hyper-parameters."""
     N_C, N_T = tasks.num_context[row], tasks.num_target[row]
     x, y = tasks.x[row, : N_C + N_T], tasks.y[row, : N_C + N_T, 0]
     values = {name: float(v[row]) for name, v in tasks.hyperparameters.items()}

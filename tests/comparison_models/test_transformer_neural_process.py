@@ -36,7 +36,7 @@ def normalized(layer, rows):
 def conditional_by_hand(model, context, earlier, x):
     """One padded target after a context and earlier targets, row by row in float64.
 
-    `context` and `earlier` are lists of (x, y) of observed points only. Gives mean and scale.
+    `context` and `earlier` are lists of (x, y) of observed points only. Returns mean and scale.
     """
     points = [np.concatenate(point) for point in (*context, *earlier)]
     points.append(np.concatenate([x, np.zeros(model.y_dims)]))

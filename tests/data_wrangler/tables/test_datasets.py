@@ -123,7 +123,7 @@ def test_what_is_not_packed_is_refused(tmp_path):
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """Gives a public home of ETTh1 and exchange, and a folder to fetch them to."""
+    """Returns a public home of ETTh1 and exchange, and a folder to fetch them to."""
     home = tmp_path / "home"
     home.mkdir()
     rows = "".join(f"2016-07-0{day} 00:00:00,{day}\n" for day in range(1, 4))
