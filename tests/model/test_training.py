@@ -437,6 +437,9 @@ def test_a_batch_of_other_dimensions_is_refused():
         model(conformance.points(y_dims=2)[0])
 
 
+# Where a script that runs in another process finds `conformance`.
+TESTS = Path(conformance.__file__).parent
+
 _TWO_REPLICAS = """
 import sys
 import numpy as np
@@ -469,7 +472,7 @@ for two, one in zip(*weights, strict=True):
 def test_two_replicas_with_uneven_masks_equal_one(tmp_path):
     script = tmp_path / "two.py"
     script.write_text(_TWO_REPLICAS)
-    subprocess.run([sys.executable, script, Path(__file__).parent], check=True, timeout=500)
+    subprocess.run([sys.executable, script, TESTS], check=True, timeout=500)
 
 
 _PREDICT_WITH_TWO_REPLICAS = """
@@ -535,7 +538,7 @@ for name, settings in (("np", {}), ("tnp", {"y_noise": 0.1})):
 def test_two_replicas_predict_what_one_does_with_noise_of_their_own(tmp_path):
     script = tmp_path / "two.py"
     script.write_text(_PREDICT_WITH_TWO_REPLICAS)
-    subprocess.run([sys.executable, script, Path(__file__).parent], check=True, timeout=500)
+    subprocess.run([sys.executable, script, TESTS], check=True, timeout=500)
 
 
 def test_the_seed_of_one_replica_is_that_of_the_generator():
