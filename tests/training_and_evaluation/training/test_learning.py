@@ -94,8 +94,8 @@ def given_order():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_beats_the_last_value(seed, given_order, record_property):
     ours, line = held_out_nll(given_order[seed], seed), last_value_scores(seed)
-    record_property("nll", ours)
-    record_property("last_value_nll", line)
+    record_property("nll", float(ours))
+    record_property("last_value_nll", float(line))
     assert ours <= line - 0.5
 
 
@@ -107,8 +107,8 @@ def test_one_outlier_batch_is_survived(seed, record_property):
     _, losses = trained(seed, at_half_time=outlier)
     half = STEPS // 2
     before, after = np.mean(losses[half - 20 : half]), np.mean(losses[half + 90 : half + 110])
-    record_property("before", before)
-    record_property("after", after)
+    record_property("before", float(before))
+    record_property("after", float(after))
     assert np.all(np.isfinite(losses))
     assert losses[half] > 1e3
     assert after < before
@@ -119,6 +119,6 @@ def test_shuffling_makes_orders_agree(given_order, record_property):
     for seed in SEEDS:
         shuffled, _ = trained(seed, permutations=1)
         spreads = spread_over_orders(given_order[seed], seed), spread_over_orders(shuffled, seed)
-        record_property(f"spread_{seed}", spreads)
+        record_property(f"spread_{seed}", [float(spread) for spread in spreads])
         better += spreads[1] < spreads[0]
     assert better >= 2
