@@ -14,7 +14,7 @@ from taylorformer.training_and_evaluation.experiments.presets import (
     find_preset,
     find_task,
 )
-from taylorformer.training_and_evaluation.training.plan import LARGEST_SEED, TrainingPlan
+from taylorformer.training_and_evaluation.training.plan import LARGEST_TRAINING_SEED, TrainingPlan
 
 _DEFAULTS: dict[str, Any] = {"schedule": "constant", "validate_every": 500}
 
@@ -65,7 +65,9 @@ class ExperimentSettings:
     test_sequences: int
 
     def __post_init__(self) -> None:
-        checked: dict[str, Any] = {"seed": check_integer("seed", self.seed, 0, LARGEST_SEED)}
+        checked: dict[str, Any] = {
+            "seed": check_integer("seed", self.seed, 0, LARGEST_TRAINING_SEED)
+        }
         for name, minimum in (
             ("target_permutations", 0),
             ("iterations", 1),

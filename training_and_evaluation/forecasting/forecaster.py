@@ -40,7 +40,7 @@ from taylorformer.training_and_evaluation.forecasting.backtest import Backtest, 
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
 from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset, find_preset
 from taylorformer.training_and_evaluation.forecasting.saved_forecaster import FILE, SavedForecaster
-from taylorformer.training_and_evaluation.training.plan import LARGEST_SEED
+from taylorformer.training_and_evaluation.training.plan import LARGEST_TRAINING_SEED
 from taylorformer.training_and_evaluation.training.resumable_fit import (
     TrainingProgress,
     resumable_fit,
@@ -151,7 +151,7 @@ class Forecaster(BaseEstimator):
             TypeError, ValueError: an argument outside its range.
         """
         spec = WindowSpec(self.context_length, self.horizon)
-        check_integer("seed", self.seed, 0, LARGEST_SEED)
+        check_integer("seed", self.seed, 0, LARGEST_TRAINING_SEED)
         Split.chronological(0, self.fractions)
         names = ("scaling", "max_steps", "batch_size", "learning_rate")
         changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}

@@ -11,7 +11,7 @@ from taylorformer.data_wrangler.checks import (
 )
 
 SCHEDULES = ("constant", "cosine")
-LARGEST_SEED = 2**31 - 1
+LARGEST_TRAINING_SEED = 2**31 - 1
 """Of a training: every generator of NumPy, TensorFlow and Keras reads 32-bit integers with sign."""
 
 
