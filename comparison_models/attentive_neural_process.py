@@ -10,6 +10,7 @@ from taylorformer.comparison_models.latent_model import LatentModel
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
+from taylorformer.model.sampling.base import Length, larger, lengths
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -98,14 +99,13 @@ class AttentiveNeuralProcess(LatentModel):
         r = self.cross_attention_layer(queries, keys, values, visible=visible)
         return tf.where(tf.reduce_any(visible, axis=-1, keepdims=True), r, tf.zeros_like(r))
 
-    def numbers_per_sequence(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        """Returns how many numbers the largest tensor of one sequence has, before any z; int64."""
-        num_context = tf.shape(batch["x_context"], tf.int64)[1]
-        num_rows = tf.shape(batch["x_target"], tf.int64)[1]
+    def numbers_per_sequence(self, batch: Mapping[str, tf.Tensor]) -> Length:
+        """Returns how many numbers the largest tensor of one sequence has, before any z."""
+        num_context, num_rows = lengths(batch)
         if self.self_attention:
-            num_rows = tf.maximum(num_rows, num_context)
+            num_rows = larger(num_rows, num_context)
         scores = self.num_heads * num_rows * num_context
-        return tf.maximum(scores, super().numbers_per_sequence(batch))
+        return larger(scores, super().numbers_per_sequence(batch))
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

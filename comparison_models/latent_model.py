@@ -14,7 +14,13 @@ from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.replica_seed import next_seed
-from taylorformer.model.sampling.base import BYTES_PER_FLOAT, MOST_BYTES, Sampler
+from taylorformer.model.sampling.base import (
+    BYTES_PER_FLOAT,
+    MOST_BYTES,
+    Length,
+    Sampler,
+    lengths,
+)
 from taylorformer.model.sampling.counter_noise import latent_noise
 
 _LARGEST_LATENT_DIM = 1020
@@ -192,10 +198,10 @@ class LatentModel(ProbabilisticModel):
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `deterministic`")
 
-    def numbers_per_sequence(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        """Returns how many numbers the largest tensor of one sequence has, before any z; int64."""
-        num_context = tf.shape(batch["x_context"], tf.int64)[1]
-        return (num_context + tf.shape(batch["x_target"], tf.int64)[1]) * self.width
+    def numbers_per_sequence(self, batch: Mapping[str, tf.Tensor]) -> Length:
+        """Returns how many numbers the largest tensor of one sequence has, before any z."""
+        num_context, num_target = lengths(batch)
+        return (num_context + num_target) * self.width
 
     # Encoder and decoder.
 

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from taylorformer.model.sampling.base import (
     BYTES_PER_FLOAT,
+    Length,
     Memory,
     SampledModel,
     Sampler,
@@ -24,7 +25,7 @@ class SampledLatentModel(SampledModel, Protocol):
     width: int
     latent_dim: int
 
-    def numbers_per_sequence(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
+    def numbers_per_sequence(self, batch: Mapping[str, tf.Tensor]) -> Length:
         """Returns how many numbers the largest tensor of one sequence has before any z."""
 
     def decode_samples(

@@ -2,6 +2,7 @@
 
 import abc
 import functools
+from collections.abc import Mapping
 from typing import ClassVar, NamedTuple, Protocol
 
 import tensorflow as tf
@@ -31,16 +32,23 @@ class SampledModel(Protocol):
         """How many leading dimensions of x define a distance. None: all."""
 
 
+Length = int | tf.Tensor
+"""A length or a size: an int where the shape is known, an int64 scalar where it is not.
+
+What is known is worked out in Python, not by an operation of TensorFlow for each product.
+"""
+
+
 class Memory(NamedTuple):
-    """An upper bound, in bytes as int64 scalars, on what a sampler holds while it draws.
+    """An upper bound, in bytes, on what a sampler holds while it draws.
 
     Attributes:
         per_sample: for each sample of one sequence.
         per_sequence: for each sequence before its samples are drawn, shared by all of them.
     """
 
-    per_sample: tf.Tensor
-    per_sequence: tf.Tensor
+    per_sample: Length
+    per_sequence: Length
 
 
 def batch_spec(x_dims: int, y_dims: int) -> dict[str, tf.TensorSpec]:
@@ -195,9 +203,8 @@ class Sampler(abc.ABC):
             return self.draw(batch, order, numbers, keys, seed, xla=self._xla)
 
         orders = self._orders(order, batch, seed, sequence_keys)
-        at_once = self.at_once(batch)
-        if chunk_size is not None:
-            at_once = (tf.constant(chunk_size, tf.int64),) * 2
+        at_once = self.at_once(batch) if chunk_size is None else (chunk_size, chunk_size)
+        at_once = (tf.cast(number, tf.int64) for number in at_once)
         return draw_in_chunks(draw, batch, orders, sequence_keys, num_samples, *at_once)
 
     def _orders(
@@ -207,13 +214,13 @@ class Sampler(abc.ABC):
             return tf.zeros(tf.shape(batch["target_mask"]), tf.int32)
         return sampling_order(order, batch, seed, sequence_keys, self._distance_dims)
 
-    def at_once(self, batch: dict[str, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+    def at_once(self, batch: dict[str, tf.Tensor]) -> tuple[Length, Length]:
         """Returns how many samples, of all sequences together, and how many sequences to draw.
 
-        So many at once, int64 scalars of at least 1, hold at most `MOST_BYTES` each.
+        So many at once, at least 1, hold at most `MOST_BYTES` each.
         """
         samples, sequences = (
-            tf.maximum(MOST_BYTES // tf.maximum(need, 1), 1) for need in self.memory(batch)
+            larger(MOST_BYTES // larger(need, 1), 1) for need in self.memory(batch)
         )
         return samples, sequences
 
@@ -223,9 +230,19 @@ def _joined(parts: list[tf.Tensor], axis: int) -> tf.Tensor:
     return parts[0] if len(parts) == 1 else tf.concat(parts, axis=axis)
 
 
-def lengths(batch: dict[str, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns N_C and N_T, int64."""
-    num_context, num_target = (
-        tf.shape(batch[f"x_{side}"], tf.int64)[1] for side in ("context", "target")
-    )
+def lengths(batch: Mapping[str, tf.Tensor]) -> tuple[Length, Length]:
+    """Returns N_C and N_T."""
+    num_context, num_target = (_length(batch[f"x_{side}"]) for side in ("context", "target"))
     return num_context, num_target
+
+
+def larger(first: Length, second: Length) -> Length:
+    """Returns the larger of two lengths."""
+    if isinstance(first, int) and isinstance(second, int):
+        return max(first, second)
+    return tf.maximum(first, second)
+
+
+def _length(points: tf.Tensor) -> Length:
+    known = points.shape[1]
+    return tf.shape(points, tf.int64)[1] if known is None else known

@@ -51,7 +51,7 @@ class PlainSampler(Sampler):
         num_context, num_target = lengths(batch)
         scores = num_target * (num_target + num_context)
         per_sample = BYTES_PER_FLOAT * _SCORES_HELD * scores
-        return Memory(per_sample=per_sample, per_sequence=tf.zeros_like(per_sample))
+        return Memory(per_sample=per_sample, per_sequence=0)
 
     def draw(
         self,

@@ -156,10 +156,7 @@ class TaylorformerLoop:
             numbers += _SCORES_IN_A_STEP * tower.num_heads * num_context
         return Memory(
             per_sample=BYTES_PER_FLOAT * numbers,
-            per_sequence=BYTES_PER_FLOAT
-            * _SCORES_BEFORE
-            * self._model.num_heads
-            * tf.square(num_points),
+            per_sequence=BYTES_PER_FLOAT * _SCORES_BEFORE * self._model.num_heads * num_points**2,
         )
 
     def _before(
