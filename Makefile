@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml setup.py
 	@touch $@
 
 demo: $(STAMP)  ## Train a small model, forecast, and write figures to runs/demo
-	$(BIN)/python -m taylorformer demo
+	$(BIN)/python -m taylorformer demo --overwrite
 
 test: $(STAMP)  ## Run the quick tests
 	$(BIN)/python -m pytest -n auto

@@ -4,7 +4,7 @@ from .features.representation_extractor import RepresentationExtractor
 from .tables.columns import Columns
 from .tables.continued_stamps import continue_stamps
 from .tables.datasets import load_dataset
-from .tables.files import load_mauna_loa_co2, read_series, read_table
+from .tables.files import load_mauna_loa_co2, read_series, read_table, write_table
 from .tables.future import extend_series
 from .tables.long_table import split_table
 from .tables.panel import Panel
@@ -51,4 +51,5 @@ __all__ = [
     "spaced_starts",
     "split_table",
     "whole_image_tasks",
+    "write_table",
 ]

@@ -1,22 +1,22 @@
-"""Versioned files, whose format number is checked when they are read; files replaced whole.
+"""Versioned files, whose format number is checked when they are read; they are replaced whole.
 
 A versioned file is JSON text, or an `.npz` file of arrays with JSON text as the array `meta`. Its
 JSON object holds, beside the content, `format`, a number that changes whenever older versions could
 no longer read the file, and `versions`, of the packages that wrote it.
 """
 
-import contextlib
 import dataclasses
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.whole_files import open_replaced
 
 _META = "meta"
 
@@ -33,28 +33,6 @@ _UNREADABLE = (
 )
 
 _Content = TypeVar("_Content")
-
-
-@contextlib.contextmanager
-def replaced_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Opens a file to write that is moved to `path` when it is complete.
-
-    Whenever the process ends, `path` is the previous file or the new one. Its folder is made.
-
-    Args:
-        path: of the file, used as it is.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
-        with unfinished.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +72,7 @@ def write_json(
     """
     whole = _with_versions(kind, content)
     text = json.dumps(whole, indent=indent, allow_nan=allow_nan) + "\n"
-    with replaced_whole(path) as file:
+    with open_replaced(path) as file:
         file.write(text.encode())
     return whole
 
@@ -143,7 +121,7 @@ def write_arrays(
     """
     text = json.dumps(_with_versions(kind, meta))
     content: dict[str, Any] = {**arrays, _META: np.array(text)}
-    with replaced_whole(path) as file:
+    with open_replaced(path) as file:
         np.savez(file, **content)
 
 

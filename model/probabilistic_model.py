@@ -20,6 +20,7 @@ from taylorformer.data_wrangler.checks import (
     check_number,
     check_optional_integer,
 )
+from taylorformer.data_wrangler.whole_files import refuse_existing, replaced_whole
 from taylorformer.model.keras_private import (
     ModelBuiltBeforeTraining,
     loss_metric,
@@ -30,6 +31,7 @@ from taylorformer.model.sampling.base import Sampler
 from taylorformer.model.sampling.orders import ORDERS
 from taylorformer.model.sampling.plain import PlainSampler
 from taylorformer.model.sampling.shuffling import shuffle_targets
+from taylorformer.model.saved_model_folder import check_export_folder
 from taylorformer.model.serving import export_model
 
 LEARNING_RATE = 3e-4
@@ -660,11 +662,43 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
 
     # Saving.
 
+    def save(
+        self,
+        filepath: str | os.PathLike[str],
+        overwrite: bool = True,
+        zipped: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Writes a `.keras` file, as `keras.Model.save` does; it appears when it is complete.
+
+        Whenever the process ends, the file is the one of before or the new one.
+
+        Args:
+            filepath: a path that ends in `.keras`.
+            overwrite: replace a file that is there; Keras' callbacks rely on it.
+            zipped: as in Keras.
+            kwargs: as in Keras.
+
+        Raises:
+            FileExistsError: a file is there, and `overwrite` is False.
+            ValueError: another ending.
+        """
+        path = os.fspath(filepath)
+        if "://" in path or not path.endswith(".keras"):
+            # Places and formats that Keras knows, or refuses.
+            super().save(filepath, overwrite, zipped, **kwargs)
+            return
+        refuse_existing(path, overwrite, "filepath")
+        with replaced_whole(path) as unfinished:
+            super().save(unfinished, zipped=zipped, **kwargs)
+
     def export(
         self,
         filepath: str | os.PathLike[str],
         format: str = "tf_saved_model",
         verbose: bool | None = None,
+        *,
+        overwrite: bool = False,
     ) -> None:
         """Writes a SavedModel, which serves with TensorFlow alone; no optimizer is in it.
 
@@ -680,14 +714,18 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         request. B, N_C and N_T are free.
 
         Args:
-            filepath: a folder.
+            filepath: a folder, made if it is not there. It appears when it is complete.
             format: "tf_saved_model".
             verbose: as in Keras; nothing is printed.
+            overwrite: replace a SavedModel that is there.
 
         Raises:
+            FileExistsError: `filepath` holds a SavedModel and `overwrite` is not set, or it holds
+                something else.
             ValueError: the model has not been built, or another format.
         """
         check_choice("format", format, ("tf_saved_model",))
+        check_export_folder(filepath, overwrite, "filepath")
         if not self.built:
             raise ValueError(
                 "the model must be built (fit it, call it, or `build` it) before it is exported. "

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from taylorformer.data_wrangler.whole_files import replaced_whole
 from taylorformer.model.sampling.base import Sampler, batch_spec
 
 Endpoint = Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]]
@@ -146,13 +147,14 @@ def save_endpoints(
     endpoints: Mapping[str, tf.types.experimental.Callable],
     path: str | os.PathLike[str],
 ) -> None:
-    """Writes a SavedModel with the weights of a model and some endpoints.
+    """Writes a SavedModel with the weights of a model and some endpoints, whole or not at all.
 
-    The optimizer and the states of random seeds are left out.
+    The optimizer and the states of random seeds are left out. A folder that is there is replaced.
     """
     module = tf.Module()
     module.model_weights = [weight.value for weight in model.weights]
-    tf.saved_model.save(module, os.fspath(path), signatures=dict(endpoints))
+    with replaced_whole(path) as unfinished:
+        tf.saved_model.save(module, os.fspath(unfinished), signatures=dict(endpoints))
 
 
 def export_model(model: ServedModel, path: str | os.PathLike[str]) -> None:

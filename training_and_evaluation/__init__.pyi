@@ -26,6 +26,7 @@ from .metrics import (
     teacher_forced_mse,
     teacher_forced_nll,
 )
+from .plot_style import save_figure
 from .plots import plot_by_step, plot_forecast, plot_reliability
 from .training.training_step import TrainingStep
 
@@ -60,6 +61,7 @@ __all__ = [
     "read_records",
     "run_demo",
     "run_experiment",
+    "save_figure",
     "score_tasks",
     "seasonal",
     "teacher_forced_mse",

@@ -1,12 +1,18 @@
-"""How all pictures look: colours, figures and axes.
+"""How all pictures look, and how they are written: colours, figures, axes and files.
 
 Each figure is an object that no global state of Matplotlib knows: no backend or style is changed,
 and a figure is saved the same with and without a screen.
 """
 
+from os import PathLike
+from pathlib import Path
+
 import matplotlib.ticker
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
+
+from taylorformer.data_wrangler.whole_files import refuse_existing, replaced_whole
 
 CONTEXT = "#3d4451"
 TRUTH = "#d1495b"
@@ -31,6 +37,41 @@ MOST_MARKERS = 30
 def new_figure(width: float, height: float) -> Figure:
     """Makes an empty figure of a size in inches."""
     return Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
+
+
+def check_picture_path(path: str | PathLike[str], name: str = "path") -> None:
+    """Checks that a picture can be written in the format that the ending of a file says.
+
+    Args:
+        path: of the file.
+        name: of the argument, for messages.
+
+    Raises:
+        ValueError: the ending is none of a picture.
+    """
+    endings = sorted(f".{ending}" for ending in FigureCanvasBase.get_supported_filetypes())
+    if Path(path).suffix.lower() not in endings:
+        raise ValueError(f"`{name}` must end in one of {', '.join(endings)}. Received: {path}")
+
+
+def save_figure(figure: Figure, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+    """Writes a figure to a file, which appears when it is complete.
+
+    Args:
+        figure: of Matplotlib.
+        path: of the file, whose ending says the format, such as .png, .pdf or .svg. Its folder is
+            made.
+        overwrite: replace a file that is there.
+
+    Raises:
+        FileExistsError: a file is there, and `overwrite` is not set.
+        ValueError: another ending.
+        OSError: the file cannot be written.
+    """
+    check_picture_path(path)
+    refuse_existing(path, overwrite)
+    with replaced_whole(path) as unfinished:
+        figure.savefig(unfinished)
 
 
 def frame_axes(axes: Axes) -> None:

@@ -67,7 +67,7 @@ def plot_forecast(
         num_paths: how many samples to draw as lines, the first ones.
 
     Returns:
-        The figure; `figure.savefig(path)` writes it.
+        The figure; `save_figure` writes it.
 
     Raises:
         ValueError: arrays that do not fit one another.
@@ -157,7 +157,7 @@ def plot_reliability(
         title: of the picture.
 
     Returns:
-        The figure; `figure.savefig(path)` writes it.
+        The figure; `save_figure` writes it.
 
     Raises:
         ValueError: arrays that do not fit one another.
@@ -217,7 +217,7 @@ def plot_by_step(
         wanted: a value to mark, such as 0.9 for the coverage of a 90 % interval, or None.
 
     Returns:
-        The figure; `figure.savefig(path)` writes it.
+        The figure; `save_figure` writes it.
 
     Raises:
         ValueError: no lines, or lines of different lengths.

@@ -1,7 +1,8 @@
-"""Reading CSV and Parquet files, packed or not: as a table, or as one series."""
+"""CSV and Parquet files, packed or not: read as a table or as one series, and written."""
 
 import gzip
 import importlib.resources
+import importlib.util
 import lzma
 import os
 import tarfile
@@ -10,14 +11,19 @@ import zipfile
 import zlib
 from collections.abc import Hashable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from taylorformer.data_wrangler.tables.frames import as_names
 from taylorformer.data_wrangler.tables.series import Series
+from taylorformer.data_wrangler.whole_files import refuse_existing, replaced_whole
 
 _PARQUET = (".parquet", ".pq")
+_PARQUET_PACKAGES = ("pyarrow", "fastparquet")
+# Of these Python itself can write all; more can be read.
+_WRITTEN_CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip")
 # What unpacking raises; that of bzip2 is an OSError like any other, but without a number.
 _BAD_ARCHIVES = (
     gzip.BadGzipFile,
@@ -183,6 +189,63 @@ def read_series(
         duplicates=duplicates,
         name=name,
     )
+
+
+def check_table_path(path: str | PathLike[str], name: str = "path") -> str:
+    """Checks that a table can be written in the format that the ending of a file says.
+
+    Args:
+        path: of the file.
+        name: of the argument, for messages.
+
+    Returns:
+        The ending, such as `.csv.gz`, as it is written in `path`.
+
+    Raises:
+        ValueError: the ending is none of a table.
+        ImportError: there is no package to write Parquet.
+    """
+    endings = (*_WRITTEN_CSV, *_PARQUET)
+    ending = next((one for one in endings if Path(path).name.lower().endswith(one)), None)
+    if ending is None:
+        raise ValueError(f"`{name}` must end in one of {', '.join(endings)}. Received: {path}")
+    if ending in _PARQUET:
+        if not any(map(importlib.util.find_spec, _PARQUET_PACKAGES)):
+            raise ImportError(
+                f"`{name}` must end in .csv where neither `pyarrow` nor `fastparquet` is installed "
+                f"to write Parquet. Received: {path}"
+            )
+    return Path(path).name[-len(ending) :]
+
+
+def write_table(
+    frame: pd.DataFrame, path: str | PathLike[str], *, overwrite: bool = False, **csv_options: Any
+) -> None:
+    """Writes a table without its index to a CSV file in UTF-8, or to a Parquet file.
+
+    The file appears when it is complete: whenever the process ends, it is the one of before or
+    the new one.
+
+    Args:
+        frame: the table.
+        path: of the file, whose ending says the format: .csv (also .gz, .bz2, .xz, .zip), .parquet
+            or .pq. Its folder is made.
+        overwrite: replace a file that is there.
+        csv_options: of `pandas.DataFrame.to_csv`.
+
+    Raises:
+        FileExistsError: a file is there, and `overwrite` is not set.
+        ValueError: another ending.
+        ImportError: there is no package to write Parquet.
+        OSError: the file cannot be written.
+    """
+    check_table_path(path)
+    refuse_existing(path, overwrite)
+    with replaced_whole(path) as unfinished:
+        if unfinished.name.lower().endswith(_PARQUET):
+            frame.to_parquet(unfinished, index=False)
+        else:
+            frame.to_csv(unfinished, index=False, encoding="utf-8", **csv_options)
 
 
 def load_mauna_loa_co2() -> Series:

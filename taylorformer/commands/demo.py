@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from taylorformer.commands import options
+from taylorformer.commands.outputs import overwrite_option
 
 
 @click.command()
@@ -12,9 +13,12 @@ from taylorformer.commands import options
 @options.seed_option("Seed of everything drawn.")
 @click.option("--steps", type=options.POSITIVE, default=600, help="Training steps.")
 @click.option("--samples", type=options.POSITIVE, default=100, help="Samples of a forecast.")
-def demo(output: Path, seed: int, steps: int, samples: int) -> None:
+@overwrite_option
+def demo(output: Path, seed: int, steps: int, samples: int, overwrite: bool) -> None:
     """Train a small Taylorformer and forecast with it."""
+    if output.exists() and any(output.iterdir()) and not overwrite:
+        raise options.refusal("--output", f"{output} is not empty", "replaces what is in it")
     options.start_tensorflow()
     from taylorformer.training_and_evaluation.forecasting.demo import run_demo
 
-    run_demo(output=output, seed=seed, steps=steps, num_samples=samples)
+    run_demo(output, seed, steps, samples, overwrite=overwrite)

@@ -174,7 +174,15 @@ def _is_done(
     record = read_record(path)
     # What was measured more than is asked for does no harm.
     measured = "consistency" in record or not consistency
-    return measured and record["settings"] == dataclasses.asdict(plan)
+    if measured and record["settings"] == dataclasses.asdict(plan):
+        return True
+    if not checkpoint.exists():
+        raise options.refusal(
+            "--output",
+            f"{path} is there, of other settings or measures, and its checkpoint is not",
+            "starts anew",
+        )
+    return False
 
 
 def _run(
@@ -207,6 +215,7 @@ def _run(
 
 def _write_table(output: Path) -> str:
     """Writes the table over all records of a folder, and returns it."""
+    from taylorformer.data_wrangler.whole_files import replaced_whole
     from taylorformer.training_and_evaluation.experiments import table as experiment_table
     from taylorformer.training_and_evaluation.experiments.record import read_records
 
@@ -217,5 +226,6 @@ def _write_table(output: Path) -> str:
         "\n".join(experiment_table.consistency_rows(records)),
     ]
     text = "\n".join(f"{part}\n" for part in parts if part)
-    (output / _TABLE).write_text(text, encoding="utf-8")
+    with replaced_whole(output / _TABLE) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
     return text

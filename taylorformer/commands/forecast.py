@@ -9,6 +9,7 @@ import click
 
 from taylorformer.commands import options
 from taylorformer.commands.dry_run import show_plan
+from taylorformer.commands.outputs import check_output, overwrite_option
 from taylorformer.commands.table_file import TableFile, with_table_file
 
 if TYPE_CHECKING:
@@ -179,9 +180,10 @@ def _show_training(forecaster: "Forecaster") -> None:
 
 def _check_free(folder: Path, resume: bool) -> None:
     """Refuses to replace a model unasked."""
+    from taylorformer.data_wrangler.whole_files import find_file
     from taylorformer.training_and_evaluation.forecasting.saved_forecaster import FILE
 
-    has_model, has_checkpoint = ((folder / name).exists() for name in (FILE, _CHECKPOINT))
+    has_model, has_checkpoint = (find_file(folder, name).exists() for name in (FILE, _CHECKPOINT))
     if has_model and not has_checkpoint:
         obstacle = f"{folder} holds a model without its training"
         raise options.refusal("--model", obstacle, overwrite="replaces it")
@@ -197,7 +199,7 @@ def _check_free(folder: Path, resume: bool) -> None:
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="CSV file for the forecast.",
+    help="File for the forecast: .csv (also .gz, .bz2, .xz, .zip), .parquet or .pq.",
 )
 @click.option(
     "--future",
@@ -218,8 +220,9 @@ def _check_free(folder: Path, resume: bool) -> None:
     "--plot",
     type=click.Path(dir_okay=False, path_type=Path),
     show_default="the output, as .png",
-    help="File for the picture of the first series.",
+    help="File for the picture of the first series: .png, .pdf, .svg, ...",
 )
+@overwrite_option
 def forecast(
     table: TableFile,
     model: Path,
@@ -230,11 +233,13 @@ def forecast(
     seed: int,
     quantiles: Sequence[float],
     plot: Path | None,
+    overwrite: bool,
 ) -> None:
     """Forecast what follows the last row of a table, as a table of quantiles and a picture.
 
     FILE is as for `fit`, with the same columns.
     """
+    picture = _checked_picture(output, plot, overwrite, [*_inputs(table, model), future])
     columns = _columns_of(model)
     frame = table.read(columns.target_columns, columns.id_column)
     future_frame = None if future is None else table.read_path(future, columns.id_column)
@@ -251,13 +256,36 @@ def forecast(
             progress=progress,
             **table.disorder,
         )
-    output.parent.mkdir(parents=True, exist_ok=True)
-    result.to_frame(quantiles).to_csv(output, index=False)
-    picture = output.with_suffix(".png") if plot is None else plot
-    picture.parent.mkdir(parents=True, exist_ok=True)
+    from taylorformer.training_and_evaluation.plot_style import save_figure
+
     title = result.names[0] or Path(table.file).name.split(".")[0]
-    result.plot(title=f"{title}: forecast by Taylorformer").savefig(picture)
+    figure = result.plot(title=f"{title}: forecast by Taylorformer")
+    result.save(output, quantiles, overwrite=overwrite)
+    save_figure(figure, picture, overwrite=overwrite)
     click.echo(f"Wrote {output} and {picture}: {samples} samples.")
+
+
+def _checked_picture(
+    output: Path, plot: Path | None, overwrite: bool, inputs: Sequence[Path | None]
+) -> Path:
+    """Returns the path of the picture; refuses files that must not be written, before any work."""
+    from taylorformer.data_wrangler.tables.files import check_table_path
+    from taylorformer.training_and_evaluation.plot_style import check_picture_path
+
+    ending = check_table_path(output, "--output")
+    picture = output.with_name(output.name.removesuffix(ending) + ".png") if plot is None else plot
+    check_picture_path(picture, "--plot")
+    read = [path for path in inputs if path is not None]
+    check_output("--output", output, overwrite, read)
+    check_output("--plot", picture, overwrite, read)
+    return picture
+
+
+def _inputs(table: TableFile, model: Path) -> list[Path]:
+    """Returns the files that a command with a trained model reads."""
+    from taylorformer.training_and_evaluation.forecasting.saved_forecaster import FILE, MODEL_FILE
+
+    return [Path(table.file), *(model / name for name in (FILE, MODEL_FILE, _CHECKPOINT))]
 
 
 @click.command()
@@ -284,6 +312,7 @@ def forecast(
     help="Scores in the units of the table, or standardised as in papers.",
 )
 @_sampling_options
+@overwrite_option
 def backtest(
     table: TableFile,
     model: Path,
@@ -295,11 +324,17 @@ def backtest(
     units: str,
     samples: int,
     seed: int,
+    overwrite: bool,
 ) -> None:
     """Score forecasts from many origins in the part of a table that training has not seen.
 
     FILE is as for `fit`, with the same columns; it may be longer than the table of training.
     """
+    if output is not None:
+        from taylorformer.training_and_evaluation.forecasting.backtest import Backtest
+
+        for name in Backtest.files(samples):
+            check_output("--output", output / name, overwrite, _inputs(table, model))
     columns = _columns_of(model)
     frame = table.read(columns.target_columns, columns.id_column)
     forecaster = _load_forecaster(model)
@@ -328,24 +363,30 @@ def backtest(
         )
     )
     if output is not None:
-        result.save(output)
+        result.save(output, overwrite=overwrite)
         click.echo(f"Wrote {output}.")
 
 
 @click.command()
 @_model_option
 @options.output_folder_option("Folder for the SavedModel.", required=True)
-@click.option("--overwrite", is_flag=True, help="Replace what is in the folder.")
+@click.option("--overwrite", is_flag=True, help="Replace a SavedModel that is in the folder.")
 def export(model: Path, output: Path, overwrite: bool) -> None:
     """Write a model as a SavedModel that TensorFlow alone can serve.
 
     It takes raw numbers and times and gives forecasts in their units.
     """
     _columns_of(model)
+    from taylorformer.model.saved_model_folder import check_export_folder
+
+    try:
+        check_export_folder(output, overwrite=True)
+    except FileExistsError as error:
+        raise click.BadParameter(str(error), param_hint="--output") from error
     if output.exists() and any(output.iterdir()) and not overwrite:
         raise options.refusal("--output", f"{output} is not empty", "replaces what is in it")
     forecaster = _load_forecaster(model)
-    forecaster.export(output)
+    forecaster.export(output, overwrite=overwrite)
     names = forecaster.scaler_.names
     click.echo(f"Wrote {output}: endpoints serving_default, sample, log_prob.")
     if len(names) > 1:
@@ -354,12 +395,13 @@ def export(model: Path, output: Path, overwrite: bool) -> None:
 
 def _columns_of(model: Path) -> "Columns":
     """Reads the columns of a model, without TensorFlow, so that a bad table is found at once."""
+    from taylorformer.data_wrangler.whole_files import find_file
     from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
         FILE,
         SavedForecaster,
     )
 
-    if not (model / FILE).exists():
+    if not find_file(model, FILE).exists():
         raise click.BadParameter(f"{model} holds no trained model.", param_hint="--model")
     return SavedForecaster.read(model).columns
 

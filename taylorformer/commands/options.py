@@ -4,9 +4,11 @@ Nothing here imports TensorFlow before a command asks for it.
 """
 
 import contextlib
+import faulthandler
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -17,14 +19,16 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
 
-STOPPED, BAD_INPUT = 1, 2
-"""The exit codes of a command that was stopped by the user, and of one with bad input."""
+FAULT, BAD_INPUT, STOPPED = 1, 2, 130
+"""The exit codes of a command in which this package has a fault, of one with bad input, and of one
+that was stopped by the user, which is 128 and the number of the signal of Ctrl-C."""
 
 POSITIVE = click.IntRange(min=1)
 """Numbers of rows, steps, samples, ..."""
 
 # Level 3 of TensorFlow's own log shows fatal errors alone.
 _FATAL_ERRORS_ALONE = "3"
+_STANDARD_ERROR = 2
 
 
 def joined(*options: Option) -> Callable[[Command], Command]:
@@ -113,9 +117,44 @@ def start_tensorflow() -> None:
     if sys.stderr.isatty():
         click.echo("Starting TensorFlow, which takes some seconds ...", err=True)
     # Its notes on starting are not for the users of a command; warnings of Python still show.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", _FATAL_ERRORS_ALONE)
+    level = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", _FATAL_ERRORS_ALONE)
     _registry.check_backend()
-    _registry.register()
+    with _held_back_notes() if level == _FATAL_ERRORS_ALONE else contextlib.nullcontext():
+        import tensorflow as tf
+
+        _registry.register()
+        # The first look at the devices has notes of its own.
+        tf.config.list_physical_devices()
+
+
+@contextlib.contextmanager
+def _held_back_notes() -> Iterator[None]:
+    """Keeps what native code writes to standard error off the screen, unless the block fails.
+
+    TensorFlow writes its first notes before it reads its log level.
+    """
+    sys.stderr.flush()
+    screen = os.dup(_STANDARD_ERROR)
+    # If native code ends the process, the place in Python is still shown.
+    had_handler = faulthandler.is_enabled()
+    faulthandler.enable(file=screen)
+    try:
+        with tempfile.TemporaryFile() as notes:
+            os.dup2(notes.fileno(), _STANDARD_ERROR)
+            try:
+                yield
+            except BaseException:
+                notes.seek(0)
+                os.write(screen, notes.read())
+                raise
+            finally:
+                sys.stderr.flush()
+                os.dup2(screen, _STANDARD_ERROR)
+    finally:
+        faulthandler.disable()
+        if had_handler:
+            faulthandler.enable()
+        os.close(screen)
 
 
 @contextlib.contextmanager

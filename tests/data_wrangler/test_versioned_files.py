@@ -1,4 +1,4 @@
-"""Files that are replaced whole, and files that know their format."""
+"""Files that know their format."""
 
 import json
 
@@ -10,23 +10,11 @@ from taylorformer.data_wrangler.versioned_files import (
     FileKind,
     read_arrays,
     read_json,
-    replaced_whole,
     write_arrays,
     write_json,
 )
 
 KIND = FileKind(format_number=3, writer="`Thing.save`", argument="folder")
-
-
-def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path):
-    path = tmp_path / "folder" / "file"
-    with replaced_whole(path) as file:
-        file.write(b"complete")
-    with pytest.raises(KeyboardInterrupt), replaced_whole(path) as file:
-        file.write(b"half")
-        raise KeyboardInterrupt
-    assert path.read_bytes() == b"complete"
-    assert list(path.parent.iterdir()) == [path]
 
 
 def test_json_comes_back_with_format_and_versions(tmp_path):

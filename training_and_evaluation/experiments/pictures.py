@@ -33,6 +33,7 @@ from taylorformer.training_and_evaluation.plot_style import (
     TRUTH,
     frame_axes,
     new_figure,
+    save_figure,
     style_axes,
 )
 
@@ -328,5 +329,5 @@ def write_comparison(output: str | os.PathLike[str], data: TaskData) -> list[Pat
 
 
 def _write(figure: Figure, path: Path) -> Path:
-    figure.savefig(path)
+    save_figure(figure, path, overwrite=True)
     return path

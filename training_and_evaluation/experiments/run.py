@@ -18,7 +18,7 @@ from taylorformer.comparison_models.neural_process import NeuralProcess
 from taylorformer.comparison_models.transformer_neural_process import TransformerNeuralProcess
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.provenance import devices
-from taylorformer.data_wrangler.versioned_files import replaced_whole
+from taylorformer.data_wrangler.whole_files import open_replaced
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.experiments.consistency import (
@@ -119,7 +119,8 @@ def run_experiment(
         callbacks: more of Keras' callbacks.
 
     Raises:
-        FileExistsError: a run is there, and neither `resume` nor `overwrite` says what to do.
+        FileExistsError: a run is there, and neither `resume` nor `overwrite` says what to do; or
+            its record is there without its checkpoint, so that it cannot resume.
         ImportError, OSError, ValueError: images that cannot be found, or a checkpoint of another
             training.
         KeyboardInterrupt: the user stopped; the checkpoint is that of the last evaluation on the
@@ -136,6 +137,11 @@ def run_experiment(
     elif there is not None and not resume:
         raise FileExistsError(
             f"{there} is there: `resume` continues it, `overwrite` starts anew. Received: neither"
+        )
+    elif path.exists() and not checkpoint.exists():
+        raise FileExistsError(
+            f"a run can only resume from its checkpoint: `overwrite` starts anew. Received: {path} "
+            f"without {checkpoint}"
         )
     if data is None:
         data = load_task(
@@ -178,7 +184,7 @@ def run_experiment(
     }
     if consistency is not None:
         arrays["consistency"] = consistency.log_likelihoods
-    with replaced_whole(folder / SCORES_FILE) as file:
+    with open_replaced(folder / SCORES_FILE) as file:
         np.savez(file, **arrays)
     record = write_record(path, record)
     return ExperimentRun(record, model, data, scores, consistency)

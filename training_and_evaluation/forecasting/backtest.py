@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 
 from taylorformer.data_wrangler.checks import check_choice, check_integer
+from taylorformer.data_wrangler.tables.files import write_table
 from taylorformer.data_wrangler.tables.panel import Panel
 from taylorformer.data_wrangler.tables.windows import Windows
+from taylorformer.data_wrangler.whole_files import refuse_existing, replaced_together
 from taylorformer.training_and_evaluation.forecasting.naive import (
     last_difference,
     last_value,
@@ -32,6 +34,7 @@ from taylorformer.training_and_evaluation.metrics import (
     teacher_forced_mse,
     teacher_forced_nll,
 )
+from taylorformer.training_and_evaluation.plot_style import save_figure
 from taylorformer.training_and_evaluation.plots import plot_by_step, plot_reliability
 
 if TYPE_CHECKING:
@@ -54,6 +57,9 @@ _OF_WINDOWS = ("teacher_forced_nll", "free_running_energy_score")
 
 # The scale of a naive line is measured on so many windows at once, to bound the memory.
 _FIT_BATCH = 1024
+
+_FILES = ("scores.csv", "by_step.csv", "by_window.csv", "backtest.json")
+_FILES_OF_SAMPLES = ("reliability.csv", "reliability.png", "by_step.png")
 
 _Forecast = Callable[..., np.ndarray]
 
@@ -141,33 +147,37 @@ class Backtest:
             wanted=int(score.rsplit("_", 1)[1]) / 100 if "coverage" in score else None,
         )
 
-    def save(self, folder: str | PathLike[str]) -> None:
-        """Writes the tables and pictures; files of these names are replaced.
+    @staticmethod
+    def files(num_samples: int) -> tuple[str, ...]:
+        """Names the files that `save` writes for a back-test with so many samples."""
+        return (*_FILES, *(_FILES_OF_SAMPLES if num_samples else ()))
+
+    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes the tables and pictures, all of them or none.
 
         `scores.csv`, `by_step.csv`, `by_window.csv`, and `backtest.json` with all of them in one;
         from samples also `reliability.csv`, `reliability.png` and `by_step.png`. An empty cell, in
         JSON null, is a score that does not exist.
 
         Args:
-            folder: made if it is not there.
+            folder: made if it is not there. Other files in it stay.
+            overwrite: replace files of these names.
 
         Raises:
+            FileExistsError: one of the files is there, and `overwrite` is not set.
             OSError: it cannot be written.
         """
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        self.scores.to_csv(folder / "scores.csv", index=False)
-        self.by_step.to_csv(folder / "by_step.csv", index=False)
-        self.by_window.to_csv(folder / "by_window.csv", index=False)
-        text = json.dumps(self._report(), allow_nan=False)
-        (folder / "backtest.json").write_text(text + "\n", encoding="utf-8")
-        if self.num_samples:
-            self.reliability.to_csv(folder / "reliability.csv", index=False)
-            self.plot_reliability().savefig(folder / "reliability.png")
-            self.plot_by_step().savefig(folder / "by_step.png")
-        else:
-            for name in ("reliability.csv", "reliability.png", "by_step.png"):
-                (folder / name).unlink(missing_ok=True)
+        for name in self.files(self.num_samples):
+            refuse_existing(Path(folder) / name, overwrite, "folder")
+        with replaced_together(folder) as unfinished:
+            for name in ("scores", "by_step", "by_window"):
+                write_table(getattr(self, name), unfinished / f"{name}.csv")
+            text = json.dumps(self._report(), allow_nan=False)
+            (unfinished / "backtest.json").write_text(text + "\n", encoding="utf-8")
+            if self.num_samples:
+                write_table(self.reliability, unfinished / "reliability.csv")
+                save_figure(self.plot_reliability(), unfinished / "reliability.png")
+                save_figure(self.plot_by_step(), unfinished / "by_step.png")
 
     def _report(self) -> dict[str, Any]:
         counts = ("units", "num_windows", "num_scored_points", "num_samples", "seed")

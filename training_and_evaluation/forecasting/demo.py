@@ -15,13 +15,15 @@ from rich.table import Table
 
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.provenance import machine, versions
-from taylorformer.data_wrangler.tables.files import load_mauna_loa_co2
+from taylorformer.data_wrangler.tables.files import load_mauna_loa_co2, write_table
 from taylorformer.data_wrangler.tables.series import Series
+from taylorformer.data_wrangler.whole_files import refuse_existing, replaced_whole
 from taylorformer.training_and_evaluation.forecasting.backtest import Backtest
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
 from taylorformer.training_and_evaluation.forecasting.presets import PRESETS, ForecastPreset
 from taylorformer.training_and_evaluation.metrics import INTERVALS
+from taylorformer.training_and_evaluation.plot_style import save_figure
 from taylorformer.training_and_evaluation.training.progress import TrainingBar, WorkProgress
 
 UNIT = "ppm"
@@ -31,6 +33,10 @@ _TITLES = {
     "last_difference": "continue with the last slope",
     "seasonal": "same week last year",
 }
+_PICTURE, _FORECAST, _METRICS = "forecast.png", "forecast.csv", "metrics.json"
+_BACKTEST, _MODEL = "backtest", "model"
+FILES = (_PICTURE, _FORECAST, _METRICS, _BACKTEST, _MODEL)
+"""What the demonstration writes."""
 # Short epochs show progress early, and no early stop keeps the length of the demonstration certain.
 _PRESET = dataclasses.replace(
     PRESETS["compact"],
@@ -71,6 +77,8 @@ def run_demo(
     steps: int = 600,
     num_samples: int = 100,
     settings: DemoSettings | None = None,
+    *,
+    overwrite: bool = False,
 ) -> None:
     """Trains a small Taylorformer on the Mauna Loa record and forecasts held-out years with it.
 
@@ -84,21 +92,25 @@ def run_demo(
     - `metrics.json`: the scores once more, and everything that made them.
 
     Args:
-        output: the folder, made if it is not there. Files of these names are replaced.
+        output: the folder, made if it is not there. Other files in it stay.
         seed: of the first weights, the order of training windows, dropout and samples.
         steps: training steps. A number that does not divide into epochs is rounded up.
         num_samples: S, samples a forecast.
         settings: everything else. None: `DemoSettings()`.
+        overwrite: replace files of these names.
 
     Raises:
         TypeError, ValueError: an argument outside its range.
+        FileExistsError: one of the files is there, and `overwrite` is not set.
         OSError: `output` cannot be written.
     """
-    check_integer("seed", seed, 0)
-    check_integer("steps", steps, 1)
-    check_integer("num_samples", num_samples, 1)
+    seed = check_integer("seed", seed, 0)
+    steps = check_integer("steps", steps, 1)
+    num_samples = check_integer("num_samples", num_samples, 1)
     settings = settings or DemoSettings()
     output = Path(output)
+    for name in FILES:
+        refuse_existing(output / name, overwrite, "output")
     output.mkdir(parents=True, exist_ok=True)
     console = Console()
     started = time.perf_counter()
@@ -129,8 +141,8 @@ def run_demo(
     past, year = table[: -settings.horizon], table[-settings.horizon :]
     forecast = forecaster.forecast(past, year, num_samples=num_samples, seed=seed)
 
-    forecaster.save(output / "model", overwrite=True)
-    scores.save(output / "backtest")
+    forecaster.save(output / _MODEL, overwrite=True)
+    scores.save(output / _BACKTEST, overwrite=True)
     _write_forecast(output, forecast, year)
     total = time.perf_counter() - started
     report = {
@@ -147,7 +159,8 @@ def run_demo(
         "versions": versions(),
     }
     text = json.dumps(report, indent=2, allow_nan=False, default=str)
-    (output / "metrics.json").write_text(text + "\n", encoding="utf-8")
+    with replaced_whole(output / _METRICS) as unfinished:
+        unfinished.write_text(text + "\n", encoding="utf-8")
     _show(console, scores, output, seed, steps, total)
 
 
@@ -155,12 +168,13 @@ def _write_forecast(output: Path, forecast: Forecast, year: pd.DataFrame) -> Non
     """Writes the forecast of the last year; an empty cell of `truth` is a missing value."""
     truth = year.iloc[:, -1].to_numpy()
     table = forecast.to_frame((0.05, 0.5, 0.95)).assign(truth=truth)
-    table.to_csv(output / "forecast.csv", index=False, float_format="%.4f")
-    forecast.plot(
+    write_table(table, output / _FORECAST, overwrite=True, float_format="%.4f")
+    figure = forecast.plot(
         truth=truth,
         title="Carbon dioxide at Mauna Loa: a held-out year, forecast by Taylorformer",
         y_label=f"CO₂ ({UNIT})",
-    ).savefig(output / "forecast.png")
+    )
+    save_figure(figure, output / _PICTURE, overwrite=True)
 
 
 def _records(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
@@ -203,11 +217,11 @@ def _show(
     console.print(table)
     console.print(f"Done in {seconds:.0f} seconds. Look at")
     for name, what in (
-        ("forecast.png", "the last held-out year as a picture"),
-        ("forecast.csv", "the same as a table"),
-        ("backtest", "all scores, by step and by window, with pictures"),
-        ("metrics.json", "the scores, and what made them"),
-        ("model", "the trained model"),
+        (_PICTURE, "the last held-out year as a picture"),
+        (_FORECAST, "the same as a table"),
+        (_BACKTEST, "all scores, by step and by window, with pictures"),
+        (_METRICS, "the scores, and what made them"),
+        (_MODEL, "the trained model"),
     ):
         console.print(f"  {output / name}  {what}", soft_wrap=True, highlight=False)
     again = output.with_name(f"{output.name}_seed_{seed + 1}")

@@ -2,12 +2,14 @@
 
 import dataclasses
 from collections.abc import Hashable, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from taylorformer.data_wrangler.checks import check_number, listed
+from taylorformer.data_wrangler.tables.files import write_table
 from taylorformer.data_wrangler.tables.long_table import id_text
 from taylorformer.training_and_evaluation.metrics import sample_quantiles
 from taylorformer.training_and_evaluation.plots import plot_forecast
@@ -155,6 +157,29 @@ class Forecast:
                     part.insert(position, label, values, allow_duplicates=True)
                 parts.append(part)
         return pd.concat(parts, ignore_index=True)
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        quantiles: Sequence[float] = DEFAULT_QUANTILES,
+        *,
+        overwrite: bool = False,
+    ) -> None:
+        """Writes the table of `to_frame` to a file, which appears when it is complete.
+
+        Args:
+            path: of the file, whose ending says the format: .csv (also .gz, .bz2, .xz, .zip),
+                .parquet or .pq.
+            quantiles: see `to_frame`.
+            overwrite: replace a file that is there.
+
+        Raises:
+            FileExistsError: a file is there, and `overwrite` is not set.
+            ValueError: another ending, or a level outside 0 to 1.
+            ImportError: there is no package to write Parquet.
+            OSError: the file cannot be written.
+        """
+        write_table(self.to_frame(quantiles), path, overwrite=overwrite)
 
     def plot(
         self,

@@ -5,7 +5,6 @@ import functools
 import hashlib
 import json
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
@@ -35,11 +34,17 @@ from taylorformer.data_wrangler.tables.split import (
 )
 from taylorformer.data_wrangler.tables.stamps import NANOSECONDS
 from taylorformer.data_wrangler.tables.windows import Windows
+from taylorformer.data_wrangler.whole_files import find_file, replaced_together
+from taylorformer.model.saved_model_folder import check_export_folder
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.forecasting.backtest import Backtest, backtest
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
 from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset, find_preset
-from taylorformer.training_and_evaluation.forecasting.saved_forecaster import FILE, SavedForecaster
+from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
+    FILE,
+    MODEL_FILE,
+    SavedForecaster,
+)
 from taylorformer.training_and_evaluation.training.plan import LARGEST_TRAINING_SEED
 from taylorformer.training_and_evaluation.training.resumable_fit import (
     TrainingProgress,
@@ -48,7 +53,6 @@ from taylorformer.training_and_evaluation.training.resumable_fit import (
 
 Table = pd.DataFrame | Series | Panel | Sequence[Series]
 
-_MODEL_FILE = "model.keras"
 # x is float32, whose rounding must not look like a longer window.
 _X_TOLERANCE = 1e-4
 _ID_COLUMN = "unique_id"
@@ -591,8 +595,10 @@ class Forecaster(BaseEstimator):
     def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Writes `forecaster.json` (settings, columns, scaler, history) and `model.keras`.
 
+        Whenever the process ends, the folder holds the forecaster of before or the new one.
+
         Args:
-            folder: made if it is not there.
+            folder: made if it is not there. Other files in it stay.
             overwrite: replace a forecaster that is there.
 
         Raises:
@@ -601,12 +607,11 @@ class Forecaster(BaseEstimator):
         """
         self._check_fitted()
         folder = Path(folder)
-        if (folder / FILE).exists() and not overwrite:
+        if find_file(folder, FILE).exists() and not overwrite:
             raise FileExistsError(
                 f"`folder` must not hold a forecaster yet, unless overwrite=True. "
                 f"Received: {folder}"
             )
-        folder.mkdir(parents=True, exist_ok=True)
         _, preset = self.plan()
         saved = SavedForecaster(
             {**self.get_params(deep=False), "preset": preset},
@@ -617,16 +622,11 @@ class Forecaster(BaseEstimator):
             self.report_,
             _records(self.history_),
         )
-        with tempfile.TemporaryDirectory(dir=folder) as unfinished:
-            self.model_.save(Path(unfinished) / _MODEL_FILE)
-            saved.write(Path(unfinished))
-            # The JSON file is removed first and written last: a folder without it holds no
-            # forecaster, rather than half of one.
-            (folder / FILE).unlink(missing_ok=True)
-            for name in (_MODEL_FILE, FILE):
-                os.replace(Path(unfinished) / name, folder / name)
+        with replaced_together(folder) as unfinished:
+            self.model_.save(unfinished / MODEL_FILE)
+            saved.write(unfinished)
 
-    def export(self, folder: str | os.PathLike[str]) -> None:
+    def export(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes a SavedModel that reads the numbers of a table and forecasts in their units.
 
         TensorFlow alone serves it. Endpoints:
@@ -648,14 +648,18 @@ class Forecaster(BaseEstimator):
         same distribution.
 
         Args:
-            folder: for the SavedModel.
+            folder: for the SavedModel, made if it is not there.
+            overwrite: replace a SavedModel that is there.
 
         Raises:
             NotFittedError: before `fit`.
+            FileExistsError: `folder` holds a SavedModel and `overwrite` is not set, or it holds
+                something else.
         """
         from taylorformer.training_and_evaluation.forecasting.serving import export_forecaster
 
         self._check_fitted()
+        check_export_folder(folder, overwrite, "folder")
         export_forecaster(self.model_, self.scaler_, folder)
 
     @classmethod
@@ -669,7 +673,7 @@ class Forecaster(BaseEstimator):
         folder = Path(folder)
         saved = SavedForecaster.read(folder)
         forecaster = cls(**saved.settings)
-        forecaster.model_ = keras.saving.load_model(folder / _MODEL_FILE)
+        forecaster.model_ = keras.saving.load_model(find_file(folder, MODEL_FILE))
         forecaster.scaler_ = saved.scaler
         forecaster.columns_ = saved.columns
         forecaster.history_ = pd.DataFrame(saved.history)

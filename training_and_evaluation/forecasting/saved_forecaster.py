@@ -8,9 +8,11 @@ from typing import Any
 from taylorformer.data_wrangler.tables.columns import Columns
 from taylorformer.data_wrangler.tables.scaler import WindowScaler
 from taylorformer.data_wrangler.versioned_files import FileKind, read_json, write_json
+from taylorformer.data_wrangler.whole_files import find_file
 from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset
 
-FILE = "forecaster.json"
+FILE, MODEL_FILE = "forecaster.json", "model.keras"
+"""The names of the two files of a forecaster: this one, and that of its model."""
 _KIND = FileKind(format_number=1, writer="`Forecaster.save`", argument="folder")
 
 
@@ -60,7 +62,7 @@ class SavedForecaster:
             FileNotFoundError: there is none.
             ValueError: it cannot be read, or is of a format that this version does not know.
         """
-        return read_json(_KIND, folder / FILE, cls._from)
+        return read_json(_KIND, find_file(folder, FILE), cls._from)
 
     @classmethod
     def _from(cls, content: Mapping[str, Any]) -> "SavedForecaster":
