@@ -1,6 +1,7 @@
 """The house around the models: the face, the command line, the wheel and both kinds of install."""
 
 import ast
+import errno
 import importlib
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import types
 import venv
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -216,20 +218,31 @@ def demo(monkeypatch):
 
 
 def test_version_and_help(command):
-    assert command("--version") == (0, f"taylorformer, version {taylorformer.__version__}\n", "")
+    status, shown, message = command("--version")
+    assert (status, message) == (0, "")
+    assert shown.startswith(f"taylorformer {taylorformer.__version__}\npython 3")
+    assert "\ntensorflow 2" in shown and "\nkeras 3" in shown
     status, shown, _ = command()
     assert (status, shown) == command("--help")[:2]
     assert shown.startswith("Usage: taylorformer") and "demo" in shown
 
 
-def test_demo_passes_its_options_on(command, demo, tmp_path):
+def test_demo_passes_its_options_on(command, demo, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert command("demo") == (0, "", "")
-    options = ("--output", str(tmp_path), "--seed", "3", "--steps", "5", "--samples", "7")
+    options = ("--output", "other", "--seed", "3", "--steps", "5", "--samples", "7")
     assert command("demo", *options) == (0, "", "")
-    assert demo[0] == [
-        {"output": Path("runs/demo"), "seed": 0, "steps": 600, "num_samples": 100},
-        {"output": tmp_path, "seed": 3, "steps": 5, "num_samples": 7},
-    ]
+    usual = {"output": Path("runs/demo"), "seed": 0, "steps": 600, "num_samples": 100}
+    others = {"output": Path("other"), "seed": 3, "steps": 5, "num_samples": 7}
+    assert demo[0] == [{**usual, "overwrite": False}, {**others, "overwrite": False}]
+
+
+def test_demo_replaces_nothing_unasked(command, demo, tmp_path):
+    (tmp_path / "forecast.csv").write_text("of a person")
+    status, _, message = command("demo", "--output", str(tmp_path))
+    assert (status, demo[0]) == (2, []) and "is not empty; --overwrite replaces" in message
+    assert command("demo", "--output", str(tmp_path), "--overwrite")[0] == 0
+    assert demo[0][0]["overwrite"]
 
 
 @pytest.mark.parametrize(
@@ -249,19 +262,54 @@ def test_bad_input_is_one_line_and_exit_code_2(command, demo, arguments, named):
     assert message.count("\n") == 1
 
 
-@pytest.mark.parametrize("kind", [ValueError, TypeError, FileNotFoundError])
-def test_errors_of_the_package_are_one_line_unless_debugging(command, demo, monkeypatch, kind):
-    def fail(**_):
-        raise kind("`steps` must be positive.\nReceived: steps=0")
+@pytest.fixture
+def failing(demo, monkeypatch, tmp_path):
+    """Makes the demo raise an error, in a folder where it has not run."""
+    monkeypatch.chdir(tmp_path)
 
-    monkeypatch.setattr(demo[1], "run_demo", fail)
+    def fail_with(error):
+        def fail(**_):
+            raise error
+
+        monkeypatch.setattr(demo[1], "run_demo", fail)
+
+    return fail_with
+
+
+@pytest.mark.parametrize("kind", [ValueError, ImportError, FileNotFoundError])
+def test_bad_input_shows_one_line_unless_debugging(command, failing, monkeypatch, kind):
+    failing(kind("`steps` must be positive.\nReceived: steps=0"))
     line = "Error: `steps` must be positive. Received: steps=0\n"
     assert command("demo") == (2, "", line)
-    with pytest.raises(kind, match="positive"):
-        cli.main(["--debug", "demo"])
-    monkeypatch.setenv("TAYLORFORMER_DEBUG", "1")
-    with pytest.raises(kind, match="positive"):
-        cli.main(["demo"])
+    for arguments in (("--debug", "demo"), ("demo",)):
+        status, _, message = command(*arguments)
+        assert status == 2 and message.endswith(line) and "Traceback" in message
+        monkeypatch.setenv("TAYLORFORMER_DEBUG", "1")
+
+
+@pytest.mark.parametrize("kind", [TypeError, KeyError, AttributeError, ZeroDivisionError])
+def test_a_fault_of_the_package_is_not_shown_as_bad_input(command, failing, kind):
+    failing(kind("a fault"))
+    status, _, message = command("demo")
+    assert status == 1 and "Traceback" in message and "a fault" in message
+    assert "This is a fault of taylorformer" in message.splitlines()[-1]
+
+
+def test_errors_of_files_name_the_file(command, failing):
+    failing(OSError(errno.ENOSPC, "No space left on device", "folder/file.csv"))
+    assert command("demo") == (2, "", "Error: folder/file.csv: No space left on device\n")
+
+
+def test_warnings_are_one_line_without_a_path(command, demo, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def warn(**_):
+        warnings.warn("two\nlines", UserWarning, stacklevel=1)
+
+    monkeypatch.setattr(demo[1], "run_demo", warn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert command("demo") == (0, "", "Warning: two lines\n")
 
 
 # The wheel and the installs.

@@ -21,4 +21,4 @@ def demo(output: Path, seed: int, steps: int, samples: int, overwrite: bool) -> 
     options.start_tensorflow()
     from taylorformer.training_and_evaluation.forecasting.demo import run_demo
 
-    run_demo(output, seed, steps, samples, overwrite=overwrite)
+    run_demo(output=output, seed=seed, steps=steps, num_samples=samples, overwrite=overwrite)

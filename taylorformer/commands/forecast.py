@@ -331,9 +331,9 @@ def backtest(
     FILE is as for `fit`, with the same columns; it may be longer than the table of training.
     """
     if output is not None:
-        from taylorformer.training_and_evaluation.forecasting.backtest import Backtest
+        from taylorformer.training_and_evaluation.forecasting.backtest import FILES
 
-        for name in Backtest.files(samples):
+        for name in FILES:
             check_output("--output", output / name, overwrite, _inputs(table, model))
     columns = _columns_of(model)
     frame = table.read(columns.target_columns, columns.id_column)

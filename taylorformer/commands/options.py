@@ -118,8 +118,8 @@ def start_tensorflow() -> None:
         click.echo("Starting TensorFlow, which takes some seconds ...", err=True)
     # Its notes on starting are not for the users of a command; warnings of Python still show.
     level = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", _FATAL_ERRORS_ALONE)
-    _registry.check_backend()
     with _held_back_notes() if level == _FATAL_ERRORS_ALONE else contextlib.nullcontext():
+        _registry.check_backend()
         import tensorflow as tf
 
         _registry.register()
@@ -136,14 +136,15 @@ def _held_back_notes() -> Iterator[None]:
     sys.stderr.flush()
     screen = os.dup(_STANDARD_ERROR)
     # If native code ends the process, the place in Python is still shown.
-    had_handler = faulthandler.is_enabled()
-    faulthandler.enable(file=screen)
+    handles_faults = not faulthandler.is_enabled()
+    if handles_faults:
+        faulthandler.enable(file=screen)
     try:
         with tempfile.TemporaryFile() as notes:
             os.dup2(notes.fileno(), _STANDARD_ERROR)
             try:
                 yield
-            except BaseException:
+            except Exception:
                 notes.seek(0)
                 os.write(screen, notes.read())
                 raise
@@ -151,9 +152,8 @@ def _held_back_notes() -> Iterator[None]:
                 sys.stderr.flush()
                 os.dup2(screen, _STANDARD_ERROR)
     finally:
-        faulthandler.disable()
-        if had_handler:
-            faulthandler.enable()
+        if handles_faults:
+            faulthandler.disable()
         os.close(screen)
 
 

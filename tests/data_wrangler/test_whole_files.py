@@ -196,7 +196,5 @@ def test_existing_paths_are_refused_unless_they_are_empty_folders(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for path in (tmp_path, tmp_path / "file", tmp_path / "link"):
         refuse_existing(path, overwrite=True)
-        with pytest.raises(
-            FileExistsError, match="must not be there yet, unless"
-        ):
+        with pytest.raises(FileExistsError, match="must not be there yet, unless"):
             refuse_existing(path, overwrite=False, name="folder")

@@ -1,5 +1,7 @@
 """The command line: from a file to a model folder, a forecast and scores."""
 
+import dataclasses
+import os
 import subprocess
 import sys
 
@@ -9,6 +11,9 @@ import pytest
 from forecasting import TINY, long_table, wave_table
 
 from taylorformer.cli import main
+from taylorformer.data_wrangler import read_table
+from taylorformer.training_and_evaluation import ExperimentSettings
+from taylorformer.training_and_evaluation.experiments.record import write_record
 from taylorformer.training_and_evaluation.forecasting import presets
 
 FIT = ("--preset", "tiny", "--context-length", "6", "--horizon", "4")
@@ -52,8 +57,10 @@ def one_line(error):
 def test_fit_writes_a_model_and_says_what_to_do_next(folder, run):
     names = sorted(path.name for path in (folder / "model").iterdir())
     assert names == ["forecaster.json", "model.keras", "training.npz"]
-    code, out, _ = run("fit", folder / "table.csv", "--model", folder / "model", *FIT, "--resume")
-    assert code == 0 and "Trained 4 steps on 53 windows" in out
+    arguments = ("fit", folder / "table.csv", "--model", folder / "model", *FIT, "--resume")
+    code, out, error = run(*arguments)
+    assert code == 0, error
+    assert "Trained 4 steps on 53 windows" in out
     assert f"taylorformer forecast {folder / 'table.csv'} --model {folder / 'model'}" in out
 
 
@@ -109,7 +116,8 @@ def test_ids_are_text_and_float_times_keep_their_digits(run, tmp_path):
     assert list(table["unique_id"]) == ["001"] * 4 + ["002"] * 4
     assert table["ds"].nunique() == 4 and (table["ds"] > 1.7e9).all()
     path.write_text("unique_id,ds,y\n" + "\n".join(rows[:60]) + "\n")
-    code, _, error = run("forecast", path, "--model", model, "--output", output, "--samples", "2")
+    arguments = ("--model", model, "--output", output, "--samples", "2", "--overwrite")
+    code, _, error = run("forecast", path, *arguments)
     assert code == 0 and not error.count("not there in training")
 
 
@@ -258,22 +266,149 @@ def test_bad_tables_give_one_line(run, tmp_path, text, words):
     assert not (tmp_path / "model").exists()
 
 
-def test_bad_options_give_one_line(folder, run, tmp_path):
-    table, model = folder / "table.csv", tmp_path / "model"
-    output = ("--output", tmp_path / "f.csv")
-    for arguments, word in [
-        (("fit", "nowhere.csv", "--model", model), "mauna_loa_co2"),
-        (("fit", "ETTm2", "--model", model), "ETTm2.csv"),
-        (("fit", table, "--model", model, "--preset", "huge"), "'huge'"),
-        (("fit", table, "--model", model, "--time", "when"), "'when'"),
-        (("fit", folder, "--model", model), "must be a file that is there"),
-        (("backtest", table, "--model", folder / "model", "--season", "7"), "span=7"),
-        (("fit", table, "--model", model, "--horizon", "0"), "--horizon"),
-        (("fit", table), "--model"),
-        (("forecast", table, "--model", tmp_path, *output), "holds no trained model"),
-        (("forecast", table, "--model", folder / "model"), "--output"),
-        (("backtest", table, "--model", folder / "model", "--season", "soon"), "soon"),
-    ]:
-        code, out, error = run(*arguments)
-        assert code == 2 and not out
-        assert word in one_line(error)
+# Wrong input: where it is given, the words of the message, and what follows the command.
+# {table}, {model}, {new} and {tmp} are a table, its model, a path that is free, and its folder.
+WRONG = [
+    ("fit nowhere.csv --model {new}", "mauna_loa_co2"),
+    ("fit ETTm2 --model {new}", "ETTm2.csv"),
+    ("fit {table} --model {new} --preset huge", "'huge'"),
+    ("fit {table} --model {new} --time when", "'when'"),
+    ("fit {tmp} --model {new}", "must be a file that is there"),
+    ("fit {table} --model {new} --horizon 0", "--horizon"),
+    ("fit {table} --model {new} --horizon 4.5", "'4.5' is not a valid integer"),
+    ("fit {table} --model {new} --horizon 1000", "context_length + horizon = 1096 rows"),
+    ("fit {table} --model {new} --seed -1", "--seed"),
+    ("fit {table} --model {new} --seed 99999999999999999999", "`seed` must be at most"),
+    ("fit {table} --model {new} --learning-rate 0", "--learning-rate"),
+    ("fit {table} --model {new} --learning-rate nan", "learning_rate"),
+    ("fit {table} --model {new} --fractions 0.5 0.5 0.5", "fractions"),
+    ("fit {table} --model {new} --fractions 0.5 0.5", "--fractions"),
+    ("fit {table} --model {new} --separator ;;", "`separator` must be one character"),
+    ("fit {table} --model {new} --separator .", "must not be the same"),
+    ("fit {table} --model {new} --date-format %d.%m.%Y", "2020-01-01"),
+    ("fit {table} --model {new} --target y --target y", "'y'"),
+    ("fit {table} --model {new} --covariate heat", "'heat'"),
+    ("fit {table} --model {new} --resume --overwrite", "exclude each other"),
+    ("fit {table} --model {table}", "--model"),
+    ("fit {table}", "--model"),
+    ("fit", "FILE"),
+    ("forecast {table} --model {tmp} --output {new}.csv", "holds no trained model"),
+    ("forecast {table} --model {model}", "--output"),
+    ("forecast {table} --model {model} --output {table}", "never writes over what it reads"),
+    (
+        "forecast {table} --model {model} --output {table} --overwrite",
+        "never writes over what it reads",
+    ),
+    ("forecast {table} --model {model} --output {tmp}/taken.csv", "--overwrite replaces it"),
+    (
+        "forecast {table} --model {model} --output {new}.csv --future {tmp}/taken.csv "
+        "--plot {tmp}/taken.csv --overwrite",
+        "`--plot` must end in one of",
+    ),
+    (
+        "forecast {table} --model {model} --output {tmp}/taken.csv --future {tmp}/taken.csv "
+        "--overwrite",
+        "never writes over what it reads",
+    ),
+    ("forecast {table} --model {model} --output {new}.png", "`--output` must end in one of .csv"),
+    ("forecast {table} --model {model} --output {new}", "`--output` must end in one of .csv"),
+    ("forecast {table} --model {model} --output {new}.csv --plot {new}.doc", "`--plot` must end"),
+    ("forecast {table} --model {model} --output {table}/f.csv", "is a file, and no folder"),
+    ("forecast {table} --model {model} --output {new}.csv --quantile 1.5", "--quantile"),
+    ("forecast {table} --model {model} --output {new}.csv --samples 0", "--samples"),
+    ("forecast {table} --model {model} --output {new}.csv --future nowhere", "--future"),
+    ("forecast {tmp}/taken.csv --model {model} --output {new}.csv", "'ds'"),
+    ("backtest {table} --model {model} --season 7", "span=7"),
+    ("backtest {table} --model {model} --season soon", "soon"),
+    ("backtest {table} --model {model} --part all", "--part"),
+    ("backtest {table} --model {model} --output {table}", "--output"),
+    ("backtest {table} --model {model} --output {tmp}/scores", "scores.csv is there"),
+    ("backtest {table} --model {new}", "--model"),
+    ("export --model {model} --output {model}", "which holds forecaster.json"),
+    ("export --model {model} --output {model} --overwrite", "which holds forecaster.json"),
+    ("export --model {model} --output {tmp} --overwrite", "must be a folder of its own"),
+    ("export --model {model} --output {table}", "--output"),
+    ("demo --output {tmp}", "is not empty; --overwrite replaces"),
+    ("predict {table}", "predict"),
+    ("--verbose", "--verbose"),
+]
+
+
+@pytest.mark.parametrize("words, message", WRONG, ids=[words for words, _ in WRONG])
+def test_wrong_input_gives_one_line_and_loses_nothing(folder, run, tmp_path, words, message):
+    (tmp_path / "taken.csv").write_text("time,y\n")
+    (tmp_path / "scores").mkdir()
+    (tmp_path / "scores" / "scores.csv").write_text("of a person")
+    names = {"table": folder / "table.csv", "model": folder / "model", "tmp": tmp_path}
+
+    def state():
+        files = [path for place in (folder, tmp_path) for path in place.rglob("*")]
+        return {path: path.read_bytes() if path.is_file() else None for path in files}
+
+    before = state()
+    arguments = words.format(**names, new=tmp_path / "new").split()
+    code, out, error = run(*arguments)
+    assert (code, out) == (2, "")
+    assert message in one_line(error)
+    assert state() == before
+
+
+def test_outputs_are_replaced_when_asked(folder, run, tmp_path):
+    output = tmp_path / "forecast.csv"
+    arguments = ("forecast", folder / "table.csv", "--model", folder / "model", "--samples", "2")
+    assert run(*arguments, "--output", output)[0] == 0
+    first = output.read_text()
+    code, _, error = run(*arguments, "--output", output)
+    assert code == 2 and f"{output} is there; --overwrite replaces it" in one_line(error)
+    output.unlink()
+    code, _, error = run(*arguments, "--output", output)
+    assert code == 2 and f"{output.with_suffix('.png')} is there" in one_line(error)
+    assert run(*arguments, "--output", output, "--overwrite", "--seed", "1")[0] == 0
+    assert output.read_text() != first
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["forecast.csv", "forecast.png"]
+
+
+@pytest.mark.parametrize("ending", [".csv.gz", ".CSV", ".csv.zip"])
+def test_the_ending_says_the_format(folder, run, tmp_path, ending):
+    output, picture = tmp_path / f"my.forecast{ending}", tmp_path / "picture.svg"
+    options = ("--output", output, "--plot", picture, "--samples", "2")
+    code, _, error = run("forecast", folder / "table.csv", "--model", folder / "model", *options)
+    assert code == 0, error
+    assert len(read_table(output)) == 4 and b"<svg" in picture.read_bytes()
+    assert output.read_bytes()[:2] == {".csv.gz": b"\x1f\x8b", ".csv.zip": b"PK"}.get(ending, b"ds")
+
+
+def test_parquet_is_written_or_refused_at_once(folder, run, tmp_path):
+    output = tmp_path / "forecast.parquet"
+    options = ("--output", output, "--samples", "2")
+    code, _, error = run("forecast", folder / "table.csv", "--model", folder / "model", *options)
+    if code:
+        assert code == 2 and "must end in .csv where neither `pyarrow`" in one_line(error)
+        assert not list(tmp_path.iterdir())
+    else:
+        assert len(read_table(output)) == 4
+
+
+def test_a_training_that_is_asked_to_resume_needs_its_checkpoint(folder, run, tmp_path):
+    record = tmp_path / "gp-rbf" / "np-seed-0.json"
+    settings = ExperimentSettings.of("gp-rbf", "np", iterations=7)
+    write_record(record, {"settings": dataclasses.asdict(settings), "scores": {}})
+    before = record.read_bytes()
+    words = ("experiment", "gp-rbf", "--architecture", "np", "--output", tmp_path, "--resume")
+    code, _, error = run(*words, "--iterations", "9")
+    assert code == 2 and "its checkpoint is not; --overwrite starts anew" in one_line(error)
+    assert record.read_bytes() == before
+
+
+def test_no_note_of_tensorflow_reaches_the_screen(folder, tmp_path):
+    """TensorFlow writes its first notes before it reads its log level."""
+    environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
+    command = (sys.executable, "-m", "taylorformer", "forecast", folder / "table.csv")
+    options = ("--model", folder / "model", "--output", tmp_path / "forecast.csv")
+    done = subprocess.run(
+        [*command, *options], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert [line for line in lines if not line.startswith("Forecasting series: ")] == []

@@ -58,8 +58,9 @@ _OF_WINDOWS = ("teacher_forced_nll", "free_running_energy_score")
 # The scale of a naive line is measured on so many windows at once, to bound the memory.
 _FIT_BATCH = 1024
 
-_FILES = ("scores.csv", "by_step.csv", "by_window.csv", "backtest.json")
 _FILES_OF_SAMPLES = ("reliability.csv", "reliability.png", "by_step.png")
+FILES = ("scores.csv", "by_step.csv", "by_window.csv", "backtest.json", *_FILES_OF_SAMPLES)
+"""What `Backtest.save` writes."""
 
 _Forecast = Callable[..., np.ndarray]
 
@@ -147,11 +148,6 @@ class Backtest:
             wanted=int(score.rsplit("_", 1)[1]) / 100 if "coverage" in score else None,
         )
 
-    @staticmethod
-    def files(num_samples: int) -> tuple[str, ...]:
-        """Names the files that `save` writes for a back-test with so many samples."""
-        return (*_FILES, *(_FILES_OF_SAMPLES if num_samples else ()))
-
     def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Writes the tables and pictures, all of them or none.
 
@@ -161,13 +157,13 @@ class Backtest:
 
         Args:
             folder: made if it is not there. Other files in it stay.
-            overwrite: replace files of these names.
+            overwrite: replace files of these names, or remove those that this back-test lacks.
 
         Raises:
             FileExistsError: one of the files is there, and `overwrite` is not set.
             OSError: it cannot be written.
         """
-        for name in self.files(self.num_samples):
+        for name in FILES:
             refuse_existing(Path(folder) / name, overwrite, "folder")
         with replaced_together(folder) as unfinished:
             for name in ("scores", "by_step", "by_window"):
@@ -178,6 +174,9 @@ class Backtest:
                 write_table(self.reliability, unfinished / "reliability.csv")
                 save_figure(self.plot_reliability(), unfinished / "reliability.png")
                 save_figure(self.plot_by_step(), unfinished / "by_step.png")
+        if not self.num_samples:
+            for name in _FILES_OF_SAMPLES:
+                (Path(folder) / name).unlink(missing_ok=True)
 
     def _report(self) -> dict[str, Any]:
         counts = ("units", "num_windows", "num_scored_points", "num_samples", "seed")

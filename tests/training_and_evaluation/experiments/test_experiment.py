@@ -178,7 +178,7 @@ def test_the_recorded_command_gives_the_same_settings(monkeypatch, tmp_path):
     words = [*shlex.split(settings.command)[1:], "--output", str(tmp_path), "--overwrite"]
     done = click.testing.CliRunner().invoke(cli, words)
     assert seen == [settings]
-    assert done.exit_code == 1
+    assert done.exit_code == 130
     assert "The same command with --resume instead of --overwrite continues it." in done.output
 
 

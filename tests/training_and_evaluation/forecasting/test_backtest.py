@@ -373,7 +373,11 @@ def test_without_samples_nothing_is_free_running(random_walk, rng, tmp_path):
     windows = make_windows(Series.from_frame(frame, "day", "y"))
     (tmp_path / "by_step.png").touch()
     result = backtest(random_walk, windows, [50, 51], num_samples=0)
-    result.save(tmp_path)
+    with pytest.raises(FileExistsError, match="unless overwrite=True"):
+        result.save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["by_step.png"]
+    # A picture of another back-test would be taken for one of this.
+    result.save(tmp_path, overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "backtest.json", "by_step.csv", "by_window.csv", "scores.csv",
     ]  # fmt: skip

@@ -226,6 +226,6 @@ def test_a_polite_stop_says_how_to_resume(tmp_path, sign):
     wait_for_change(tmp_path / "model" / "training.npz", None)
     process.send_signal(sign)
     _, text = process.communicate()
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert text.splitlines()[-1] == "Stopped. The same command with --resume continues it."
     assert os.listdir(tmp_path / "model") == ["training.npz"]
