@@ -84,9 +84,9 @@ def measure_consistency(
     Raises:
         TypeError, ValueError: a number outside its range.
     """
-    check_integer("num_orders", num_orders, 2)
-    check_integer("seed", seed, 0)
-    check_integer("batch_size", batch_size, 1)
+    num_orders = check_integer("num_orders", num_orders, 2)
+    seed = check_integer("seed", seed, 0)
+    batch_size = check_integer("batch_size", batch_size, 1)
     scores = np.zeros([num_orders, len(tasks)])
     done = 0
     for rows, inputs, y_target in tasks.batches(batch_size):

@@ -127,7 +127,7 @@ def run_experiment(
             validation sequences.
     """
     if num_orders:
-        check_integer("num_orders", num_orders, 2)
+        num_orders = check_integer("num_orders", num_orders, 2)
     path, checkpoint = settings.record_path(output), settings.checkpoint_path(output)
     there = next((file for file in (path, checkpoint) if file.exists()), None)
     if overwrite:
