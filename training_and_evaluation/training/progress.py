@@ -1,5 +1,6 @@
 """Progress of long work: bars on a terminal, elsewhere a line now and then."""
 
+import datetime
 import math
 import time
 from collections.abc import Mapping
@@ -23,7 +24,14 @@ _SECONDS_BETWEEN_LINES = 10.0
 class WorkProgress:
     """A bar for work that is counted; call it with the pieces that are done and their total.
 
-    Use it in a `with` statement. Without a terminal it writes one line at most every ten seconds.
+    Use it in a `with` statement. Without a terminal, such as in a log file, it writes a line where
+    work begins that takes longer, then one at most every ten seconds, and one at the end.
+
+    Example:
+        >>> import sys
+        >>> with WorkProgress("Reading", Console(file=sys.stdout)) as progress:
+        ...     progress(2, 2, "nothing is missing")
+        Reading: 2 of 2, 0:00:00. nothing is missing
 
     Args:
         title: of the work.
@@ -45,9 +53,12 @@ class WorkProgress:
             disable=not self._console.is_terminal,
         )
         self._task: TaskID | None = None
-        self._last_line = time.monotonic()
+        self._entered = time.monotonic()
+        self._first_call: tuple[float, int] | None = None
+        self._last_line = -math.inf
 
     def __enter__(self) -> "WorkProgress":
+        self._entered = time.monotonic()
         self._progress.start()
         return self
 
@@ -70,12 +81,28 @@ class WorkProgress:
         if self._task is None:
             self._task = self._progress.add_task(self._title, total=total, note="")
         self._progress.update(self._task, completed=done, total=total, note=note)
+        if not self._console.is_terminal:
+            self._write_line(done, total, note)
+
+    def _write_line(self, done: int, total: int, note: str) -> None:
         now = time.monotonic()
-        late = now - self._last_line >= _SECONDS_BETWEEN_LINES
-        if not self._console.is_terminal and (late or done == total):
-            self._last_line = now
-            line = f"{self._title}: {done} of {total}. {note}".rstrip()
-            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+        # What was done before it may be of a training that was stopped, at another speed.
+        if self._first_call is None:
+            self._first_call = now, done
+        if now - self._last_line < _SECONDS_BETWEEN_LINES and done != total:
+            return
+        self._last_line = now
+        since, first = self._first_call
+        line = f"{self._title}: {done} of {total}, {_clock(now - self._entered)}"
+        if first < done < total:
+            line += f", about {_clock((now - since) * (total - done) / (done - first))} left"
+        line = f"{line}. {note}".rstrip(" .")
+        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _clock(seconds: float) -> str:
+    """Returns hours, minutes and seconds, as `1:02:03`."""
+    return str(datetime.timedelta(seconds=round(seconds)))
 
 
 class TrainingBar(keras.callbacks.Callback):
