@@ -12,6 +12,7 @@ import numpy as np
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.tasks.drawn_batches import numbered_batches
 from taylorformer.data_wrangler.versioned_files import FileKind, read_arrays, write_arrays
+from taylorformer.data_wrangler.whole_files import refuse_existing
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -218,14 +219,18 @@ class TaskSet:
 
         return numbered_batches(tf.data.Dataset.range(len(rows)), make_batch, specs)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Writes the sequences to one `.npz` file, without pickle.
-
-        A file that is there is replaced when the new one is complete.
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes the sequences to one `.npz` file, without pickle; it appears when it is complete.
 
         Args:
             path: of the file, used as it is; its folder is made.
+            overwrite: replace a file that is there.
+
+        Raises:
+            FileExistsError: a file is there, and `overwrite` is not set.
+            OSError: the file cannot be written.
         """
+        refuse_existing(path, overwrite)
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         arrays |= {f"{_HYPERPARAMETER}{name}": v for name, v in self.hyperparameters.items()}
         write_arrays(_FILE, path, arrays, {"about": self.about})

@@ -114,7 +114,9 @@ def write_files(folder):
         checkpoint = {"checkpoint": folder / "checkpoint.npz"} if name.endswith("window") else {}
         forecaster.fit(frame, "ds", **columns, **checkpoint)
         forecaster.save(folder / name, overwrite=True)
-    held_out_gaussian_process_tasks("rbf", num_sequences=4, seed=0).save(folder / "tasks.npz")
+    held_out_gaussian_process_tasks("rbf", num_sequences=4, seed=0).save(
+        folder / "tasks.npz", overwrite=True
+    )
 
 
 def model_outputs(path):

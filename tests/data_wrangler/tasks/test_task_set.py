@@ -111,8 +111,10 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr(np, "savez", breaks_off)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(FileExistsError, match="unless overwrite=True"):
         small_set(5).save(path)
+    with pytest.raises(OSError, match="no space"):
+        small_set(5).save(path, overwrite=True)
     assert len(TaskSet.load(path)) == 4
     assert [file.name for file in tmp_path.iterdir()] == ["tasks.npz"]
 
@@ -130,7 +132,7 @@ def test_other_files_are_clear_errors(tmp_path):
     np.savez(path, x=np.array([{}], object))
     with pytest.raises(ValueError, match=r"that `TaskSet.save` wrote"):
         TaskSet.load(path)
-    small_set().save(path)
+    small_set().save(path, overwrite=True)
     with np.load(path) as file:
         arrays = dict(file)
     meta = json.loads(str(arrays["meta"]))
