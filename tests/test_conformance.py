@@ -1,6 +1,7 @@
 """What every layer and every model must do; see `conformance.py`."""
 
 import itertools
+import json
 import warnings
 
 import conformance
@@ -156,6 +157,90 @@ def test_subclass_with_one_more_argument_round_trips_through_a_file(case, tmp_pa
     assert again.layer.colour == "blue"
     assert type(again.layer) is Subclass
     _assert_same(again(arguments), expected)
+
+
+def _as_numpy(value, integer, floating):
+    """Numbers of a configuration as NumPy's; what is nested is configured by itself."""
+    if isinstance(value, bool):
+        return np.bool_(value)
+    if isinstance(value, int):
+        return integer(value)
+    if isinstance(value, float):
+        return floating(value)
+    if isinstance(value, list):
+        return [_as_numpy(part, integer, floating) for part in value]
+    return np.str_(value) if isinstance(value, str) else value
+
+
+def _from_numpy_numbers(made, integer, floating):
+    """Makes a layer or model anew from NumPy numbers, and checks that it remembers plain ones."""
+    config = made.get_config()
+    own = {key: value for key, value in config.items() if key not in ("name", "trainable", "dtype")}
+    numbers = {key: _as_numpy(value, integer, floating) for key, value in own.items()}
+    again = type(made).from_config({**config, **numbers})
+    plain = {
+        key: float(floating(value)) if isinstance(value, float) else value
+        for key, value in config.items()
+    }
+    assert again.get_config() == plain
+    assert json.loads(json.dumps(again.get_config())) == json.loads(json.dumps(plain))
+    for key, value in again.get_config().items():
+        for part in value if isinstance(value, list) else [value]:
+            assert not isinstance(part, np.generic), key
+    return again
+
+
+numbers = pytest.mark.parametrize(
+    "integer, floating", [(np.int64, np.float64), (np.int32, np.float32)]
+)
+
+
+@numbers
+@layers
+def test_a_layer_of_numpy_numbers_remembers_plain_ones_and_saves(case, integer, floating, tmp_path):
+    layer = _from_numpy_numbers(case.make(), integer, floating)
+    model = Holder(layer)
+    arguments = _tensors(case.arguments(5, 4))
+    expected = model(arguments)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert again.layer.get_config() == layer.get_config()
+    _assert_same(again(arguments), expected)
+
+
+@numbers
+@models
+def test_a_model_of_numpy_numbers_remembers_plain_ones_and_saves(case, integer, floating, tmp_path):
+    plain = case.make()
+    model = _from_numpy_numbers(plain, integer, floating)
+    for each in (plain, model):
+        sizes = {"x_context": case.x_dims, "y_context": case.y_dims, "x_target": case.x_dims}
+        each.build({key: (None, None, size) for key, size in sizes.items()})
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert again.get_config() == model.get_config()
+    for ours, expected in zip(again.get_weights(), plain.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+
+
+@models
+@pytest.mark.parametrize("policy", ["float64", "int32"])
+def test_a_model_refuses_a_dtype_it_cannot_train_in(case, policy):
+    message = f"`dtype` must be float32, mixed_float16 or mixed_bfloat16.*dtype='{policy}'"
+    with pytest.raises(ValueError, match=message):
+        case.make(dtype=policy)
+    # As a loaded file would.
+    config = case.make().get_config()
+    config["dtype"]["config"]["name"] = policy
+    with pytest.raises(ValueError, match=message):
+        type(case.make()).from_config(config)
+
+
+@layers
+def test_a_layer_on_its_own_works_in_float64(case):
+    layer = case.make(dtype="float64")
+    outputs, expected = _call(layer, case, (5, 4)), _call(case.make(), case, (5, 4))
+    _assert_same(outputs, expected, 1e-4)
 
 
 def _with_targets(inputs, y_target):
