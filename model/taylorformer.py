@@ -236,7 +236,7 @@ class Taylorformer(ProbabilisticModel):
             "taylor_order",
         ):
             config[name] = getattr(self, name)
-        config["towers"] = list(self.towers)
+        config["towers"] = [str(tower) for tower in self.towers]
         extractor = self.representation_extractor
         config["representation_extractor"] = (
             None if extractor is None else keras.saving.serialize_keras_object(extractor)

@@ -181,6 +181,6 @@ class MHAXNet(keras.layers.Layer):
             "width": self.width,
             "num_layers": self.num_layers,
             "dropout": self.dropout,
-            "towers": list(self.towers),
+            "towers": [str(tower) for tower in self.towers],
             "seed": self.seed,
         }
