@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from taylorformer.comparison_models.latent_model import LatentModel
-from taylorformer.data_wrangler.checks import check_integer
+from taylorformer.data_wrangler.checks import check_boolean, check_integer
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.sampling.base import Length, larger, lengths
@@ -51,24 +51,19 @@ class AttentiveNeuralProcess(LatentModel):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_integer("num_heads", num_heads, 1)
-        check_integer("key_layers", key_layers, 1)
-        if not isinstance(self_attention, bool):
-            raise TypeError(
-                "`self_attention` must be True or False. "
-                f"Received: self_attention={self_attention!r}"
-            )
-        if self.width % num_heads:
+        self.num_heads = check_integer("num_heads", num_heads, 1)
+        self.key_layers = check_integer("key_layers", key_layers, 1)
+        self.self_attention = check_boolean("self_attention", self_attention)
+        if self.width % self.num_heads:
             raise ValueError(
                 "`width` must be a multiple of `num_heads`. "
                 f"Received: width={self.width}, num_heads={num_heads}"
             )
-        self.num_heads = num_heads
-        self.key_layers = key_layers
-        self.self_attention = self_attention
-        self.key_encoder = self.make_mlp("key_encoder", 7, key_layers)
+        self.key_encoder = self.make_mlp("key_encoder", 7, self.key_layers)
         self.cross_attention_layer = self._attention("cross_attention", 8)
-        self.self_attention_layer = self._attention("self_attention", 9) if self_attention else None
+        self.self_attention_layer = (
+            self._attention("self_attention", 9) if self.self_attention else None
+        )
 
     def _attention(self, name: str, child: int) -> MultiHeadAttention:
         return MultiHeadAttention(

@@ -152,8 +152,8 @@ class GaussianProcess:
         Returns:
             `[S, B, N_T, 1]` float64, 0 at masked targets.
         """
-        check_integer("num_samples", num_samples, 1)
-        check_integer("seed", seed, -(2**63), 2**63 - 1)
+        num_samples = check_integer("num_samples", num_samples, 1)
+        seed = check_integer("seed", seed, -(2**63), 2**63 - 1)
         joint = _Joint(self, inputs, None, hyperparameters)
         mean, factor = joint.condition()
         B, N_T = mean.shape

@@ -127,31 +127,27 @@ class LatentModel(ProbabilisticModel):
             seed=seed,
             **kwargs,
         )
-        check_integer("width", width, 1)
-        check_integer("latent_dim", latent_dim, 1, _LARGEST_LATENT_DIM)
+        self.width = check_integer("width", width, 1)
+        self.latent_dim = check_integer("latent_dim", latent_dim, 1, _LARGEST_LATENT_DIM)
         if not isinstance(latent_layers, (list, tuple)) or len(latent_layers) != 2:
             raise ValueError(
                 "`latent_layers` must be two integers, before and after the mean. "
                 f"Received: latent_layers={latent_layers!r}"
             )
-        for layers in latent_layers:
-            check_integer("latent_layers", layers, 1)
-        check_integer("deterministic_layers", deterministic_layers, 1)
-        check_integer("decoder_layers", decoder_layers, 2)
-        check_integer("num_latents", num_latents, 1)
-        check_integer("log_prob_latents", log_prob_latents, 1)
-        self.width = width
-        self.latent_dim = latent_dim
-        self.latent_layers = latent_layers
-        self.deterministic_layers = deterministic_layers
-        self.decoder_layers = decoder_layers
-        self.num_latents = num_latents
-        self.log_prob_latents = log_prob_latents
+        self.latent_layers = before, after = tuple(
+            check_integer("latent_layers", layers, 1) for layers in latent_layers
+        )
+        self.deterministic_layers = check_integer("deterministic_layers", deterministic_layers, 1)
+        self.decoder_layers = check_integer("decoder_layers", decoder_layers, 2)
+        self.num_latents = check_integer("num_latents", num_latents, 1)
+        self.log_prob_latents = check_integer("log_prob_latents", log_prob_latents, 1)
+        width, latent_dim, seed = self.width, self.latent_dim, self.seed
         self.latent_seeds = keras.random.SeedGenerator(child_seed(seed, 0), name="latent_seeds")
-        before, after = latent_layers
         self.point_encoder = self.make_mlp("point_encoder", 1, before)
         self.latent_encoder = self.make_mlp("latent_encoder", 2, after, 2 * latent_dim)
-        self.deterministic_encoder = self.make_mlp("deterministic_encoder", 6, deterministic_layers)
+        self.deterministic_encoder = self.make_mlp(
+            "deterministic_encoder", 6, self.deterministic_layers
+        )
         # One Dense layer of [x, r, z] in two parts: the part of x and r is the same for every z.
         # (Names of attributes and layers are part of the format of `.keras` files.)
         self.place_dense = seeded_dense(width, child_seed(seed, 3), 0, self.dtype_policy, "place")
@@ -423,7 +419,7 @@ class LatentModel(ProbabilisticModel):
     ) -> tf.Tensor:
         """Draws the noise of z, `[S, B, latent_dim]`."""
         count = check_integer("num_latents", self._count(num_latents), 1)
-        check_optional_integer("seed", seed, -(2**63), 2**63 - 1)
+        seed = check_optional_integer("seed", seed, -(2**63), 2**63 - 1)
         seed = (self.seed or 0) if seed is None else seed
         keys = self._sequence_keys(sequence_keys, batch)
         numbers = tf.range(count, dtype=tf.int64)[:, tf.newaxis]

@@ -37,15 +37,11 @@ class MLP(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
-        check_integer("width", width, 1)
-        check_integer("num_layers", num_layers, 1)
-        check_optional_integer("output_width", output_width, 1)
-        check_optional_integer("seed", seed, 0)
-        self.width = width
-        self.num_layers = num_layers
-        self.output_width = output_width
-        self.seed = seed
-        last = width if output_width is None else output_width
+        self.width = width = check_integer("width", width, 1)
+        self.num_layers = num_layers = check_integer("num_layers", num_layers, 1)
+        self.output_width = check_optional_integer("output_width", output_width, 1)
+        self.seed = seed = check_optional_integer("seed", seed, 0)
+        last = width if self.output_width is None else self.output_width
         self.denses = [
             seeded_dense(
                 last if number == num_layers - 1 else width,

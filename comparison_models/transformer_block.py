@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
-from taylorformer.data_wrangler.checks import check_integer, check_number
+from taylorformer.data_wrangler.checks import check_integer, check_number, plain_number
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.layers.dense import apply_dense, seeded_dense
@@ -54,14 +54,12 @@ class TransformerBlock(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
-        check_integer("feed_forward", feed_forward, 1)
-        check_number("dropout", dropout, minimum=0, below=1)
-        self.num_heads = num_heads
-        self.head_dim = head_dim
-        self.width = width
-        self.feed_forward = feed_forward
-        self.dropout = dropout
-        self.seed = seed
+        self.num_heads = num_heads = plain_number(num_heads)
+        self.head_dim = head_dim = plain_number(head_dim)
+        self.width = width = plain_number(width)
+        self.feed_forward = feed_forward = check_integer("feed_forward", feed_forward, 1)
+        self.dropout = dropout = check_number("dropout", dropout, minimum=0, below=1)
+        self.seed = seed = plain_number(seed)
         policy = self.dtype_policy
         self.attention = MultiHeadAttention(
             num_heads, head_dim, width, seed=child_seed(seed, 0), dtype=policy, name="attention"

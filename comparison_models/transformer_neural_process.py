@@ -9,7 +9,7 @@ import tensorflow as tf
 from taylorformer.comparison_models.mlp import MLP
 from taylorformer.comparison_models.transformer_block import TransformerBlock
 from taylorformer.comparison_models.transformer_sampler import TransformerLoop
-from taylorformer.data_wrangler.checks import check_integer, check_number
+from taylorformer.data_wrangler.checks import check_integer, check_number, plain_number
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.layers.mask import context_visibility, target_visibility
@@ -91,29 +91,24 @@ class TransformerNeuralProcess(ProbabilisticModel):
             seed=seed,
             **kwargs,
         )
-        check_integer("num_heads", num_heads, 1)
-        check_integer("width", width, 1)
-        check_integer("num_layers", num_layers, 1)
-        check_integer("feed_forward", feed_forward, 1)
-        check_integer("embedding_layers", embedding_layers, 1)
-        check_number("y_noise", y_noise, minimum=0)
+        self.num_heads = num_heads = check_integer("num_heads", num_heads, 1)
+        self.head_dim = head_dim = plain_number(head_dim)
+        self.width = width = check_integer("width", width, 1)
+        self.num_layers = num_layers = check_integer("num_layers", num_layers, 1)
+        self.feed_forward = feed_forward = check_integer("feed_forward", feed_forward, 1)
+        self.embedding_layers = check_integer("embedding_layers", embedding_layers, 1)
+        self.dropout = dropout = plain_number(dropout)
+        self.y_noise = check_number("y_noise", y_noise, minimum=0)
         if head_dim is None and width % num_heads:
             raise ValueError(
                 "`width` must be a multiple of `num_heads` where `head_dim` is None. "
                 f"Received: width={width}, num_heads={num_heads}"
             )
-        self.num_heads = num_heads
-        self.head_dim = head_dim
-        self.width = width
-        self.num_layers = num_layers
-        self.feed_forward = feed_forward
-        self.embedding_layers = embedding_layers
-        self.dropout = dropout
-        self.y_noise = y_noise
+        seed = self.seed
         self.y_noise_seeds = keras.random.SeedGenerator(child_seed(seed, 0), name="y_noise_seeds")
         policy = self.dtype_policy
         self.embedding = MLP(
-            width, embedding_layers, seed=child_seed(seed, 1), dtype=policy, name="embedding"
+            width, self.embedding_layers, seed=child_seed(seed, 1), dtype=policy, name="embedding"
         )
         self.blocks = [
             TransformerBlock(

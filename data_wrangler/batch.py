@@ -9,6 +9,7 @@ One batch is a dictionary of
 - `y_target`: `[B, N_T, D_y]`, optional, for teacher forcing.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,12 @@ _LAYOUT = {
     "context_mask": ("B", "N_C"),
     "target_mask": ("B", "N_T"),
 }
+
+
+_GIVE_SHAPES = (
+    "Where a data set does not know its shapes, give `tf.data.Dataset.from_generator` an "
+    "`output_signature`, or name the shapes with `tf.ensure_shape`"
+)
 
 
 _APPLIED_MASK = "_taylorformer_applied_mask"
@@ -49,6 +56,41 @@ def check_keys(inputs: Any) -> None:
         )
 
 
+def check_element_spec(spec: Any) -> None:
+    """Raises if a data set does not say enough about the shapes of its batches.
+
+    Args:
+        spec: `element_spec` of a `tf.data.Dataset`: `inputs`, or a tuple that starts with `inputs`
+            and `y_target`. What is no batch of the data contract is let through.
+
+    Raises:
+        ValueError: a key of unknown rank, sizes that do not fit, or an unknown D_x or D_y.
+    """
+    inputs, *rest = spec if isinstance(spec, tuple) and spec else (spec,)
+    if not isinstance(inputs, Mapping):
+        return
+    check_keys(inputs)
+    batch = {**inputs, "y_target": rest[0]} if rest else inputs
+    shapes = {key: part.shape for key, part in batch.items() if hasattr(part, "shape")}
+    check_known_sizes(check_shapes(shapes), shapes)
+
+
+def check_known_sizes(sizes: Mapping[str, int | None], shapes: Mapping[str, Any]) -> None:
+    """Raises if D_x or D_y is unknown.
+
+    Args:
+        sizes: returned by `check_shapes`.
+        shapes: of which keys of the data contract.
+    """
+    for letter in ("D_x", "D_y"):
+        keys = [key for key in shapes if _LAYOUT[key][-1] == letter]
+        if keys and sizes.get(letter) is None:
+            raise ValueError(
+                f"`{keys[0]}` must have a known last size {letter}. Received: "
+                f"{list(shapes[keys[0]])}. {_GIVE_SHAPES}"
+            )
+
+
 def check_shapes(shapes: Mapping[str, Any]) -> dict[str, int | None]:
     """Checks the static shapes of a batch against one another.
 
@@ -59,9 +101,15 @@ def check_shapes(shapes: Mapping[str, Any]) -> dict[str, int | None]:
         The sizes by letter: B, N_C, N_T, D_x, D_y, None where unknown.
 
     Raises:
-        ValueError: a wrong rank, or one letter with two sizes.
+        ValueError: a wrong or an unknown rank, or one letter with two sizes.
     """
     sizes: dict[str, int | None] = {}
+    for key, shape in shapes.items():
+        if getattr(shape, "rank", 0) is None:
+            raise ValueError(
+                f"`{key}` must have the shape [{', '.join(_LAYOUT[key])}]. Received: a tensor of "
+                f"unknown shape. {_GIVE_SHAPES}"
+            )
     received = ", ".join(f"{key}: {list(shape)}" for key, shape in shapes.items())
     for key, shape in shapes.items():
         letters = _LAYOUT[key]
@@ -126,6 +174,28 @@ def check_finite(inputs: Any, y_target: Any = None) -> None:
             )
 
 
+def largest_absolute_x(inputs: Mapping[str, Any]) -> float:
+    """Returns the largest absolute x at the observed points of the arrays of a batch.
+
+    What is no array (a tensor of a graph) and what is not finite does not count; 0 if nothing is
+    left.
+    """
+    largest = 0.0
+    for side in ("context", "target"):
+        x, mask = inputs.get(f"x_{side}"), inputs.get(f"{side}_mask")
+        if not _is_concrete(x):
+            continue
+        sizes = np.abs(np.asarray(x))
+        if mask is not None and _is_concrete(mask) and np.shape(mask) == sizes.shape[:2]:
+            sizes = sizes[np.asarray(mask, bool)]
+        if sizes.size:
+            size = float(sizes.max())
+            if not math.isfinite(size):
+                size = float(np.max(sizes, initial=0.0, where=np.isfinite(sizes)))
+            largest = max(largest, size)
+    return largest
+
+
 def _is_concrete(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "fiub"
@@ -184,7 +254,12 @@ def prepare_batch(inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
         key: _to_mask(value, key) if key.endswith("_mask") else _to_float(value, key)
         for key, value in inputs.items()
     }
-    check_shapes({key: tensor.shape for key, tensor in batch.items()})
+    shapes = {key: tensor.shape for key, tensor in batch.items()}
+    sizes = check_shapes(shapes)
+    check_known_sizes(sizes, shapes)
+    for key, shape in shapes.items():
+        if shape[-1] is None and not key.endswith("_mask"):
+            batch[key] = tf.ensure_shape(batch[key], [None, None, sizes[_LAYOUT[key][-1]]])
     for side in ("context", "target"):
         if f"{side}_mask" not in batch:
             shape = tf.shape(batch[f"x_{side}"])[:2]

@@ -5,6 +5,11 @@ import numbers
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
+
+_DTYPES = {"float32", "float16", "bfloat16"}
+"""In what weights may be held and Dense layers may compute; sums and densities are float32."""
+
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
@@ -14,6 +19,22 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     """Joins names for a message: all of them, or the first ones and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
+
+
+def plain_number(value: Any) -> Any:
+    """Returns a NumPy number or truth value as Python's own; anything else as it is.
+
+    For arguments that are handed on to what checks them, and are remembered: a configuration must
+    hold what JSON can.
+    """
+    return value.item() if isinstance(value, (np.bool_, np.integer, np.floating)) else value
+
+
+def check_boolean(name: str, value: Any) -> bool:
+    """Returns `value` as a bool; raises if it is neither True nor False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"`{name}` must be True or False. Received: {name}={value!r}")
+    return bool(value)
 
 
 def check_integer(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
@@ -76,12 +97,35 @@ def check_ends(name: str, value: Any) -> tuple[Any, Any]:
     return low, high
 
 
+def _is_kind_of(value: Any, choice: Any) -> bool:
+    """Tells whether both are integers, both are strings, or both are of one type."""
+    for is_kind in (_is_integer, lambda one: isinstance(one, str)):
+        if is_kind(choice):
+            return is_kind(value)
+    return type(value) is type(choice)
+
+
+def check_dtype_policy(policy: Any) -> None:
+    """Raises if a Keras dtype policy is one in which the models are not meant to work.
+
+    Args:
+        policy: has `name`, `compute_dtype` and `variable_dtype`.
+
+    Raises:
+        ValueError: float64, or no floating-point numbers.
+    """
+    if not {policy.compute_dtype, policy.variable_dtype} <= _DTYPES:
+        raise ValueError(
+            "`dtype` must be float32, mixed_float16 or mixed_bfloat16 (inputs may be of any "
+            "dtype; `keras.config.set_dtype_policy` sets the default). "
+            f"Received: dtype={policy.name!r}"
+        )
+
+
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
-    """Returns `value`; raises if it is none of `choices`. True does not count as 1."""
+    """Returns the choice that `value` is; raises if it is none. True does not count as 1."""
     for choice in choices:
-        if value is choice or (type(value) is type(choice) and value == choice):
-            return value
-        if _is_integer(value) and _is_integer(choice) and value == choice:
-            return int(value)
+        if value is choice or (_is_kind_of(value, choice) and value == choice):
+            return choice
     names = ", ".join(repr(choice) for choice in choices)
     raise ValueError(f"`{name}` must be one of {names}. Received: {name}={value!r}")

@@ -38,6 +38,19 @@ def has_unbuilt_metrics(model: keras.Model) -> bool:
     return metrics is not None and not metrics.built
 
 
+def set_trainable_alone(layer: keras.Layer, trainable: bool) -> None:
+    """Sets `trainable` of one layer and of nothing inside it, as the public attribute would."""
+    _private(layer, "_trainable", keras)
+    layer._trainable = trainable
+
+
+def optimized_weights(optimizer: keras.optimizers.Optimizer) -> list[Any]:
+    """Returns the weights for which an optimizer has been built; none before that."""
+    while isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+        optimizer = optimizer.inner_optimizer
+    return list(_private(optimizer, "_trainable_variables", keras))
+
+
 class ModelBuiltBeforeTraining(keras.Model):
     """A Keras model that builds itself, so that `fit` need not build it by a symbolic call.
 

@@ -1,29 +1,42 @@
 """The base class of all models: loss and gradient step, density, `sample`, `predict`, files."""
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import keras
+import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
 from taylorformer.data_wrangler.batch import (
+    check_element_spec,
     check_finite,
     check_keys,
     check_shapes,
+    largest_absolute_x,
     prepare_batch,
 )
 from taylorformer.data_wrangler.checks import (
     check_choice,
+    check_dtype_policy,
     check_integer,
     check_number,
     check_optional_integer,
 )
 from taylorformer.data_wrangler.whole_files import refuse_existing, replaced_whole
+from taylorformer.model.array_batches import array_batches, count_batches
+from taylorformer.model.frozen_weights import (
+    freeze_as,
+    frozen_state,
+    numbered_weights,
+    weight_numbers,
+)
 from taylorformer.model.keras_private import (
     ModelBuiltBeforeTraining,
     loss_metric,
+    optimized_weights,
     sublayers,
 )
 from taylorformer.model.replica_seed import next_seed
@@ -37,8 +50,9 @@ from taylorformer.model.serving import export_model
 LEARNING_RATE = 3e-4
 GLOBAL_CLIPNORM = 10.0
 _SEED_STATE = "seed_state_"
-_ENDLESS = 2**31
-"""More epochs than anyone trains."""
+_OPTIMIZER_WEIGHTS = "optimizer_weights"
+_CALLER = 3
+"""The frame that a warning of a helper names: what called the method that called the helper."""
 _KERAS_BATCH_SIZE = 32
 """What `keras.Model.fit` takes for `batch_size=None`."""
 _LARGEST_GRADIENT = 1e12
@@ -69,29 +83,6 @@ def _known_shape(value: Any) -> tuple[int | None, ...]:
     """Returns the static shape of an array or of a specification, () where it has none."""
     shape = getattr(value, "shape", ())
     return () if getattr(shape, "rank", 0) is None else tuple(shape)
-
-
-def _seeded_dataset(
-    parts: tuple[Any, ...], batch_size: int, seed: int, first_epoch: int
-) -> tuple[tf.data.Dataset, int]:
-    """Makes endless batches of arrays, each epoch in another order.
-
-    Returns:
-        The data set, and the number of batches of one epoch.
-    """
-    parts = tf.nest.map_structure(tf.convert_to_tensor, parts)
-    count = int(tf.shape(tf.nest.flatten(parts)[0])[0])
-
-    def epoch(number: tf.Tensor) -> tf.data.Dataset:
-        key = tf.stack([tf.constant(seed, tf.int64), number])
-        indices = tf.data.Dataset.range(count).map(
-            lambda i: tf.random.experimental.index_shuffle(i, key, count - 1)
-        )
-        batches = indices.batch(batch_size)
-        return batches.map(lambda b: tf.nest.map_structure(lambda part: tf.gather(part, b), parts))
-
-    epochs = tf.data.Dataset.range(first_epoch, first_epoch + _ENDLESS)
-    return epochs.flat_map(epoch).prefetch(tf.data.AUTOTUNE), -(-count // batch_size)
 
 
 class ProbabilisticModel(ModelBuiltBeforeTraining):
@@ -151,21 +142,20 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         **kwargs: Any,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
-        check_choice("scale", scale, ("exp", "bounded"))
-        check_number("min_scale", min_scale, above=0, below=1 if scale == "bounded" else None)
-        check_integer("target_permutations", target_permutations, 0)
-        check_integer("predict_samples", predict_samples, 1)
-        check_optional_integer("seed", seed, 0, 2**31 - 1)
-        self.scale = scale
-        self.min_scale = min_scale
-        self.target_permutations = target_permutations
-        self.predict_samples = predict_samples
-        self.seed = seed
-        self.permutation_seeds = keras.random.SeedGenerator(seed, name="permutation_seeds")
+        check_dtype_policy(self.dtype_policy)
+        self.scale = check_choice("scale", scale, ("exp", "bounded"))
+        self.min_scale = check_number(
+            "min_scale", min_scale, above=0, below=1 if scale == "bounded" else None
+        )
+        self.target_permutations = check_integer("target_permutations", target_permutations, 0)
+        self.predict_samples = check_integer("predict_samples", predict_samples, 1)
+        self.seed = check_optional_integer("seed", seed, 0, 2**31 - 1)
+        self.permutation_seeds = keras.random.SeedGenerator(self.seed, name="permutation_seeds")
         self.nll_tracker = keras.metrics.Mean(name="nll", dtype="float64")
         self.mse_tracker = keras.metrics.Mean(name="teacher_forced_mse", dtype="float64")
         self._sampler: Sampler | None = None
         self._teacher_forced: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]] | None = None
+        self._warned_of_far_x = False
 
     # What a subclass fills in.
 
@@ -191,7 +181,8 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         self.x_dims, self.y_dims = sizes["D_x"] or 0, sizes["D_y"] or 0
         if not (self.x_dims and self.y_dims):
             raise ValueError(
-                "D_x and D_y must be known, and at least 1, when the model is built. "
+                "D_x and D_y must be known, and at least 1, when the model is built: give shapes "
+                "with last sizes, or data whose shapes have them (`output_signature`). "
                 f"Received: {dict(input_shape)}"
             )
 
@@ -202,6 +193,15 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
     @property
     def distance_dims(self) -> int | None:
         """How many leading dimensions of x define a distance; None: all."""
+        return None
+
+    @property
+    def largest_x(self) -> float | None:
+        """The largest absolute x that the features are made for; None: any.
+
+        Where x is only read by Dense layers, whose weights can scale it (NP, ANP, TNP), no x is
+        too large for the features, though x of about -1 to 1 trains best.
+        """
         return None
 
     # Distribution, density, samples.
@@ -320,15 +320,16 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
             chunk_size: at most this many of the S B sequences at once. None: as many as keep the
                 memory bounded.
             jit_compile: compile the loop with XLA, anew for each shape, which takes seconds: for a
-                shape that is met many times. The samples are the same but for rounding.
+                shape that is met many times. The samples are the same but for rounding. Models
+                without a loop that XLA compiles warn, and draw as they do without it.
 
         Returns:
             `[S, B, N_T, D_y]`, float32, 0 at masked targets.
         """
-        check_integer("num_samples", num_samples, 1)
-        check_integer("seed", seed, -(2**63), 2**63 - 1)
-        check_choice("order", order, ORDERS)
-        check_optional_integer("chunk_size", chunk_size, 1)
+        num_samples = check_integer("num_samples", num_samples, 1)
+        seed = check_integer("seed", seed, -(2**63), 2**63 - 1)
+        order = check_choice("order", order, ORDERS)
+        chunk_size = check_optional_integer("chunk_size", chunk_size, 1)
         batch = self._prepared_without_targets(inputs)
         sequence_keys = self._sequence_keys(sequence_keys, batch)
         if not self.built:
@@ -339,6 +340,13 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
             return self.make_sampler(xla=jit_compile).draw_all(*arguments)
         if self._sampler is None:
             self._sampler = self.make_sampler()
+        if jit_compile and not self._sampler.uses_xla:
+            warnings.warn(
+                f"{type(self).__name__} has no loop over targets that XLA compiles: samples are "
+                "drawn as with jit_compile=False. Received: jit_compile=True",
+                UserWarning,
+                stacklevel=2,
+            )
         # Pauses tapes: what is drawn in place has no gradient.
         with tf.init_scope():
             return self._sampler(*arguments, jit_compile)
@@ -384,6 +392,8 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
             ValueError: other dimensions than those the model was built for.
         """
         batch = prepare_batch(inputs)
+        if tf.executing_eagerly():
+            self._warn_of_far_x(batch)
         if self.built:
             x_dims, y_dims = batch["x_context"].shape[-1], batch["y_context"].shape[-1]
             if (x_dims, y_dims) != (self.x_dims, self.y_dims):
@@ -441,6 +451,8 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         if not self.compiled:
             return None
         config = dict(super().get_compile_config())
+        # Of frozen weights too, if they were frozen after the optimizer was built.
+        config[_OPTIMIZER_WEIGHTS] = weight_numbers(self, optimized_weights(self.optimizer))
         config["metrics"] = config.pop("weighted_metrics", None)
         for name in ("loss", "loss_weights"):
             config.pop(name, None)
@@ -448,59 +460,171 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
 
     def compile_from_config(self, config: Mapping[str, Any]) -> None:
         """Compiles a loaded model, with its optimizer's variables."""
-        self.compile(**keras.saving.deserialize_keras_object(dict(config)))
+        config = dict(config)
+        numbers = config.pop(_OPTIMIZER_WEIGHTS, None)
+        self.compile(**keras.saving.deserialize_keras_object(config))
         if self.optimizer is not None and self.built:
-            self.optimizer.build(self.trainable_variables)
+            self._build_optimizer(self.optimizer, numbered_weights(self, numbers))
+
+    @staticmethod
+    def _build_optimizer(optimizer: keras.optimizers.Optimizer, weights: list[Any]) -> None:
+        """Makes the variables of an optimizer; for no weight at all it waits for some."""
+        if weights and not optimizer.built:
+            optimizer.build(weights)
 
     def fit(
-        self, x: Any = None, y: Any = None, batch_size: int | None = None, **kwargs: Any
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: Any = "auto",
+        callbacks: Any = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool = True,
+        class_weight: Any = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
+        validation_freq: Any = 1,
     ) -> keras.callbacks.History:
-        """Trains, as `keras.Model.fit` does.
+        """Trains, as `keras.Model.fit` does, whose arguments these are.
 
         The model and its optimizer are built from the shapes of `x` beforehand where these are
         known: a training step that makes its variables while it is traced is traced twice. Where
-        the model has a seed, arrays are shuffled by that seed and the number of the epoch, so
-        that training that was stopped resumes with the batches it would have had. (With
-        `validation_split` Keras shuffles.)
+        the model has a seed, arrays are shuffled by that seed and the number of the pass over
+        them, so that training that was stopped resumes with the batches it would have had. With
+        `steps_per_epoch`, an epoch takes so many batches and the next one continues after them,
+        pass after pass; then that holds without shuffling too. (With `validation_split` Keras
+        shuffles.)
 
         Raises:
-            ValueError: as `keras.Model.fit`, or values at observed points of arrays that are not
-                finite.
+            ValueError: as `keras.Model.fit`, values at observed points of arrays that are not
+                finite, or a data set of unknown rank, D_x or D_y.
         """
+        self._check_data(x, y)
         with self.distribute_strategy.scope():
             self.build_for_training(x, getattr(self, "optimizer", None))
-        check_finite(x, y)
-        shuffles = kwargs.get("shuffle", True) and not kwargs.get("validation_split")
-        if shuffles and self.seed is not None and isinstance(x, Mapping) and y is not None:
-            size = (
-                _KERAS_BATCH_SIZE
-                if batch_size is None
-                else check_integer("batch_size", batch_size, 1)
-            )
-            shapes = {key: _known_shape(value) for key, value in {**x, "y_target": y}.items()}
-            if all(shapes.values()):
-                check_shapes(shapes)
-            weight = kwargs.pop("sample_weight", None)
-            parts = (dict(x), y) if weight is None else (dict(x), y, weight)
-            x, num_batches = _seeded_dataset(parts, size, self.seed, kwargs.get("initial_epoch", 0))
-            kwargs.setdefault("steps_per_epoch", num_batches)
-            y = batch_size = None
+        if isinstance(x, Mapping) and y is not None and not validation_split:
+            seed = self.seed if shuffle else None
+            if seed is not None or (steps_per_epoch is not None and not shuffle):
+                parts = (dict(x), y) if sample_weight is None else (dict(x), y, sample_weight)
+                x, steps_per_epoch = self._endless_batches(
+                    parts, batch_size, seed, initial_epoch, steps_per_epoch
+                )
+                y = batch_size = sample_weight = None
         if isinstance(x, tf.data.Dataset):
             # A data set shuffles itself, and Keras warns where it is asked to.
-            kwargs["shuffle"] = False
-        return super().fit(x, y, batch_size=batch_size, **kwargs)
+            shuffle = False
+        return super().fit(
+            x,
+            y,
+            batch_size=batch_size,
+            epochs=epochs,
+            verbose=verbose,
+            callbacks=callbacks,
+            validation_split=validation_split,
+            validation_data=validation_data,
+            shuffle=shuffle,
+            class_weight=class_weight,
+            sample_weight=sample_weight,
+            initial_epoch=initial_epoch,
+            steps_per_epoch=steps_per_epoch,
+            validation_steps=validation_steps,
+            validation_batch_size=validation_batch_size,
+            validation_freq=validation_freq,
+        )
+
+    def _endless_batches(
+        self,
+        parts: tuple[Any, ...],
+        batch_size: int | None,
+        seed: int | None,
+        initial_epoch: int,
+        steps_per_epoch: int | None,
+    ) -> tuple[tf.data.Dataset, int]:
+        """Makes the batches of arrays that are left when training resumes at an epoch.
+
+        Returns:
+            The data set, and the steps of an epoch; by default one pass over the arrays.
+        """
+        shapes = {
+            key: _known_shape(value) for key, value in {**parts[0], "y_target": parts[1]}.items()
+        }
+        if all(shapes.values()):
+            check_shapes(shapes)
+        batch_size = check_optional_integer("batch_size", batch_size, 1) or _KERAS_BATCH_SIZE
+        initial_epoch = check_integer("initial_epoch", initial_epoch, 0)
+        steps = check_optional_integer("steps_per_epoch", steps_per_epoch, 1)
+        steps = count_batches(parts, batch_size) if steps is None else steps
+        # Keras runs whole executions of several steps, the last one of an epoch too.
+        batches_per_epoch = -(-steps // self.steps_per_execution) * self.steps_per_execution
+        first_batch = initial_epoch * batches_per_epoch
+        return array_batches(parts, batch_size, seed, first_batch), steps
 
     def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Scores, as `keras.Model.evaluate` does; arrays must be finite at observed points."""
-        check_finite(x, y)
+        self._check_data(x, y)
         return super().evaluate(x, y, *args, **kwargs)
 
-    def train_on_batch(self, x: Any, y: Any = None, **kwargs: Any) -> Any:
-        """Trains on one batch, as `keras.Model.train_on_batch` does."""
-        check_finite(x, y)
+    def predict(self, x: Any, *args: Any, **kwargs: Any) -> dict[str, np.ndarray]:
+        """Predicts, as `keras.Model.predict` does: moments of `predict_samples` joint samples.
+
+        Returns:
+            `mean` and `stddev`, `[B, N_T, D_y]` each; 0 and 1 at masked targets.
+        """
+        self._check_data(x, is_scored=False)
+        return super().predict(x, *args, **kwargs)
+
+    def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Trains on one batch, as `keras.Model.train_on_batch` does, whose arguments these are."""
+        self._check_data(x, y)
         with self.distribute_strategy.scope():
             self.build_for_training(x, getattr(self, "optimizer", None))
-        return super().train_on_batch(x, y, **kwargs)
+        return super().train_on_batch(x, y, *args, **kwargs)
+
+    def test_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Scores one batch, as `keras.Model.test_on_batch` does, whose arguments these are."""
+        self._check_data(x, y)
+        return super().test_on_batch(x, y, *args, **kwargs)
+
+    def predict_on_batch(self, x: Any) -> dict[str, np.ndarray]:
+        """Predicts one batch; see `predict`."""
+        self._check_data(x, is_scored=False)
+        return super().predict_on_batch(x)
+
+    def _check_data(self, x: Any, y: Any = None, is_scored: bool = True) -> None:
+        """Looks at what Keras is about to be given, while a mistake can still be named.
+
+        Args:
+            x: a data set, or `inputs` of the data contract; anything else is let through.
+            y: `[B, N_T, D_y]`, or None.
+            is_scored: arrays must be finite at observed points.
+        """
+        if isinstance(x, tf.data.Dataset):
+            check_element_spec(x.element_spec)
+        if is_scored:
+            check_finite(x, y)
+        if isinstance(x, Mapping):
+            self._warn_of_far_x(x)
+
+    def _warn_of_far_x(self, inputs: Mapping[str, Any]) -> None:
+        """Warns, once for each model, of x in which the features cannot tell points apart."""
+        if self._warned_of_far_x or self.largest_x is None:
+            return
+        largest = largest_absolute_x(inputs)
+        if largest > self.largest_x:
+            self._warned_of_far_x = True
+            warnings.warn(
+                f"x should be about -1 to 1, and at most {self.largest_x:g} from 0, for the "
+                f"positional encoding of {type(self).__name__} (`longest`): scale it, as "
+                f"`Forecaster` does. Received: |x| up to {largest:g}",
+                UserWarning,
+                stacklevel=_CALLER,
+            )
 
     def build_for_training(self, data: Any, optimizer: keras.optimizers.Optimizer | None) -> None:
         """Builds the model, and the optimizer, from a data set or a batch of inputs.
@@ -522,8 +646,8 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
             if not (wide and all(shapes.values())):
                 return
             self.build(shapes)
-        if optimizer is not None and not optimizer.built:
-            optimizer.build(self.trainable_variables)
+        if optimizer is not None:
+            self._build_optimizer(optimizer, self.trainable_variables)
 
     def train_step(self, data: Any) -> dict[str, tf.Tensor]:
         """One step of `fit`: maximises the mean log-likelihood per observed target."""
@@ -570,7 +694,11 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         gradients = tape.gradient(scaled, variables)
         if not isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
             gradients = _shrink_to_finite_squares(gradients)
-        optimizer.apply_gradients(zip(gradients, variables, strict=True))
+        if variables:
+            optimizer.apply_gradients(zip(gradients, variables, strict=True))
+        else:
+            # In the words of Keras, which trains on then, too.
+            warnings.warn("The model does not have any trainable weights.", stacklevel=2)
         return self._track(batch, outputs, nll, loss, weights)
 
     @staticmethod
@@ -734,16 +862,17 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         export_model(self, filepath)
 
     def get_build_config(self) -> dict[str, Any] | None:
-        """Returns D_x and D_y."""
+        """Returns D_x and D_y, and which layers and weights are frozen."""
         if not self.built:
             return None
-        return {"x_dims": self.x_dims, "y_dims": self.y_dims}
+        return {"x_dims": self.x_dims, "y_dims": self.y_dims, **frozen_state(self)}
 
     def build_from_config(self, config: Mapping[str, Any]) -> None:
-        """Makes all state of a loaded model."""
+        """Makes all state of a loaded model, and freezes what was frozen."""
         if config:
             x, y = (None, None, config["x_dims"]), (None, None, config["y_dims"])
             self.build({"x_context": x, "y_context": y, "x_target": x})
+            freeze_as(self, config)
 
     def seed_states(self) -> dict[str, keras.Variable]:
         """Returns the states of all random seeds of the model and its layers, by name."""

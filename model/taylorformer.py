@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
+from taylorformer.data_wrangler.checks import plain_number
 from taylorformer.data_wrangler.features.masked_normalization import MaskedBatchNormalization
 from taylorformer.data_wrangler.features.representation_extractor import RepresentationExtractor
 from taylorformer.data_wrangler.seeds import child_seed
@@ -26,6 +27,14 @@ _EXTRACTOR_DEFAULTS = {
     "neighbour_dims": None,
     "max_derivative": 200.0,
 }
+
+_REACH = 50.0
+"""How often `longest`, the unit of the slowest wave of the positional encoding, goes into |x|.
+
+That wave has then turned eight times, and the quickest one ten times as often: far points look
+alike, and distances are far from those of x in -1 to 1. A forecast of a horizon twenty times as
+long as the window it reads stays below it.
+"""
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -109,26 +118,26 @@ class Taylorformer(ProbabilisticModel):
             seed=seed,
             **kwargs,
         )
-        self.num_heads = num_heads
-        self.head_dim = head_dim
-        self.width = width
-        self.num_layers = num_layers
-        self.dropout = dropout
-        self.encoding_dim = encoding_dim
-        self.shortest = shortest
-        self.longest = longest
-        self.taylor_order = taylor_order
-        self.feature_order = feature_order
-        self.num_neighbours = num_neighbours
-        self.neighbour_dims = neighbour_dims
-        self.max_derivative = max_derivative
+        self.num_heads = plain_number(num_heads)
+        self.head_dim = plain_number(head_dim)
+        self.width = plain_number(width)
+        self.num_layers = plain_number(num_layers)
+        self.dropout = plain_number(dropout)
+        self.encoding_dim = plain_number(encoding_dim)
+        self.shortest = plain_number(shortest)
+        self.longest = plain_number(longest)
+        self.taylor_order = plain_number(taylor_order)
+        self.feature_order = plain_number(feature_order)
+        self.num_neighbours = plain_number(num_neighbours)
+        self.neighbour_dims = plain_number(neighbour_dims)
+        self.max_derivative = plain_number(max_derivative)
         self.towers = towers
         self.representation_extractor = representation_extractor
         settings = {name: getattr(self, name) for name in _EXTRACTOR_DEFAULTS}
         if representation_extractor is None:
             extractor = RepresentationExtractor(
-                taylor_order=taylor_order,
-                seed=child_seed(seed, 0),
+                taylor_order=self.taylor_order,
+                seed=child_seed(self.seed, 0),
                 dtype=self.dtype_policy,
                 name="representation_extractor",
                 **settings,
@@ -137,18 +146,18 @@ class Taylorformer(ProbabilisticModel):
             extractor = representation_extractor
             self._check_extractor(extractor, settings)
         network = MHAXNet(
-            num_heads=num_heads,
-            head_dim=head_dim,
-            width=width,
-            num_layers=num_layers,
-            dropout=dropout,
+            num_heads=self.num_heads,
+            head_dim=self.head_dim,
+            width=self.width,
+            num_layers=self.num_layers,
+            dropout=self.dropout,
             towers=towers,
-            seed=child_seed(seed, 1),
+            seed=child_seed(self.seed, 1),
             dtype=self.dtype_policy,
             name="mha_x_net",
         )
         self.local_taylor = LocalTaylor(
-            network, extractor, taylor_order, dtype=self.dtype_policy, name="local_taylor"
+            network, extractor, self.taylor_order, dtype=self.dtype_policy, name="local_taylor"
         )
 
     @staticmethod
@@ -179,6 +188,12 @@ class Taylorformer(ProbabilisticModel):
     def distance_dims(self) -> int | None:
         """How many leading dimensions of x define a distance; None: all."""
         return self.local_taylor.representation_extractor.neighbour_dims
+
+    @property
+    def largest_x(self) -> float | None:
+        """The largest absolute x for which the positional encoding tells points apart well."""
+        encoder = self.local_taylor.representation_extractor
+        return _REACH * encoder.longest
 
     def build(self, input_shape: Mapping[str, Any]) -> None:
         """Makes all weights from the shapes of a batch."""
@@ -221,7 +236,7 @@ class Taylorformer(ProbabilisticModel):
             "taylor_order",
         ):
             config[name] = getattr(self, name)
-        config["towers"] = list(self.towers)
+        config["towers"] = [str(tower) for tower in self.towers]
         extractor = self.representation_extractor
         config["representation_extractor"] = (
             None if extractor is None else keras.saving.serialize_keras_object(extractor)

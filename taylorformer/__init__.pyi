@@ -1,4 +1,5 @@
 from . import comparison_models, data_wrangler, model, training_and_evaluation
+from ._registry import load_model
 from .comparison_models.attentive_neural_process import AttentiveNeuralProcess
 from .comparison_models.neural_process import NeuralProcess
 from .comparison_models.transformer_neural_process import TransformerNeuralProcess
@@ -32,6 +33,7 @@ __all__ = [
     "data_wrangler",
     "gaussian_process_tasks",
     "image_completion_tasks",
+    "load_model",
     "load_released_weights",
     "model",
     "training_and_evaluation",

@@ -1,6 +1,7 @@
 """What every layer and every model must do; see `conformance.py`."""
 
 import itertools
+import json
 import warnings
 
 import conformance
@@ -156,6 +157,95 @@ def test_subclass_with_one_more_argument_round_trips_through_a_file(case, tmp_pa
     assert again.layer.colour == "blue"
     assert type(again.layer) is Subclass
     _assert_same(again(arguments), expected)
+
+
+def _as_numpy(value, integer, floating):
+    """Numbers of a configuration as NumPy's; what is nested is configured by itself."""
+    if isinstance(value, bool):
+        return np.bool_(value)
+    if isinstance(value, int):
+        return integer(value)
+    if isinstance(value, float):
+        return floating(value)
+    if isinstance(value, list):
+        return [_as_numpy(part, integer, floating) for part in value]
+    return np.str_(value) if isinstance(value, str) else value
+
+
+def _from_numpy_numbers(made, integer, floating):
+    """Makes a layer or model anew from NumPy numbers, and checks that it remembers plain ones."""
+    config = made.get_config()
+    own = {key: value for key, value in config.items() if key not in ("name", "trainable", "dtype")}
+    numbers = {key: _as_numpy(value, integer, floating) for key, value in own.items()}
+    again = type(made).from_config({**config, **numbers})
+    plain = {
+        key: float(floating(value)) if isinstance(value, float) else value
+        for key, value in config.items()
+    }
+    assert again.get_config() == plain
+    assert json.loads(json.dumps(again.get_config())) == json.loads(json.dumps(plain))
+    for key, value in again.get_config().items():
+        for part in value if isinstance(value, list) else [value]:
+            assert not isinstance(part, np.generic), key
+    return again
+
+
+numbers = pytest.mark.parametrize(
+    "integer, floating", [(np.int64, np.float64), (np.int32, np.float32)]
+)
+
+
+@numbers
+@layers
+def test_a_layer_of_numpy_numbers_remembers_plain_ones_and_saves(case, integer, floating, tmp_path):
+    layer = _from_numpy_numbers(case.make(), integer, floating)
+    model = Holder(layer)
+    arguments = _tensors(case.arguments(5, 4))
+    expected = model(arguments)
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    ours, theirs = again.layer.get_config(), layer.get_config()
+    # What is nested has been built in the one and is named by class in the other.
+    for key, value in theirs.items():
+        assert isinstance(value, dict) or ours[key] == value
+    _assert_same(again(arguments), expected)
+
+
+@numbers
+@models
+def test_a_model_of_numpy_numbers_remembers_plain_ones_and_saves(case, integer, floating, tmp_path):
+    plain = case.make()
+    model = _from_numpy_numbers(plain, integer, floating)
+    for each in (plain, model):
+        sizes = {"x_context": case.x_dims, "y_context": case.y_dims, "x_target": case.x_dims}
+        each.build({key: (None, None, size) for key, size in sizes.items()})
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    assert again.get_config() == model.get_config()
+    for ours, expected in zip(again.get_weights(), plain.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+
+
+@models
+@pytest.mark.parametrize("policy", ["float64", "int32"])
+def test_a_model_refuses_a_dtype_it_cannot_train_in(case, policy):
+    message = f"`dtype` must be float32, mixed_float16 or mixed_bfloat16.*dtype='{policy}'"
+    with pytest.raises(ValueError, match=message):
+        case.make(dtype=policy)
+    # As a loaded file would.
+    config = case.make().get_config()
+    config["dtype"]["config"]["name"] = policy
+    with pytest.raises(ValueError, match=message):
+        type(case.make()).from_config(config)
+
+
+@layers
+def test_a_layer_on_its_own_works_in_float64(case):
+    layer, exact = case.make(dtype="float64"), case.make()
+    expected = _call(exact, case, (5, 4))
+    _call(layer, case, (5, 4))
+    layer.set_weights(exact.get_weights())
+    _assert_same(_call(layer, case, (5, 4)), expected, 1e-4)
 
 
 def _with_targets(inputs, y_target):
@@ -376,6 +466,23 @@ def test_samples_do_not_depend_on_what_they_are_drawn_with(case):
     np.testing.assert_allclose(chunks, together, atol=1e-5 * scale)
     other = model.sample(inputs, 5, seed=12, sequence_keys=keys)
     assert np.all(other != together)
+
+
+@pytest.mark.parametrize("name", ["taylorformer", "np", "tnp"])
+def test_arguments_of_methods_may_be_numpy_numbers(name):
+    case = next(case for case in conformance.MODELS if case.name == name)
+    model = case.make(predict_samples=np.int32(2))
+    inputs, y_target = case.data()
+    plain = model.sample(inputs, 3, seed=3, order="random", chunk_size=4)
+    numbers = {"num_samples": np.int64(3), "seed": np.uint32(3), "chunk_size": np.int32(4)}
+    drawn = model.sample(inputs, **numbers, order=np.str_("random"))
+    np.testing.assert_array_equal(drawn, plain)
+    if name == "np":
+        plain = model.log_prob(inputs, y_target, num_latents=3, seed=5)
+        scores = model.log_prob(inputs, y_target, num_latents=np.uint8(3), seed=np.int16(5))
+        np.testing.assert_array_equal(scores, plain)
+        latents = {"num_latents": np.int64(3), "seed": np.uint64(5)}
+        assert np.all(np.isfinite(model.marginal_log_prob(inputs, y_target, **latents)))
 
 
 @models

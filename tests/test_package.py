@@ -150,6 +150,33 @@ def test_first_public_name_registers_and_sub_packages_do_not(monkeypatch):
     assert imported == ["registered"]
 
 
+def test_a_model_is_loaded_after_the_bare_import():
+    code = f"""
+import sys, taylorformer
+taylorformer.__all__, dir(taylorformer)
+print([name for name in {HEAVY} if name in sys.modules])
+print([type(taylorformer.load_model(path)).__name__ for path in sys.argv[1:]])
+"""
+    golden = ROOT / "tests" / "golden"
+    run = _run(sys.executable, "-c", code, str(golden / "tnp.keras"), str(golden / "np.keras"))
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == ["[]", "['TransformerNeuralProcess', 'NeuralProcess']"]
+
+
+def test_load_model_says_what_is_no_model_file(tmp_path):
+    path = ROOT / "tests" / "golden" / "np.keras"
+    model = taylorformer.load_model(path, compile=False)
+    assert isinstance(model, taylorformer.NeuralProcess) and not model.compiled
+    with pytest.raises(FileNotFoundError, match=r"`path` must be a `\.keras` file.*is not there"):
+        taylorformer.load_model(tmp_path / "gone.keras")
+    (tmp_path / "text.keras").write_text("no archive")
+    shutil.copy(path, tmp_path / "np.zip")
+    (tmp_path / "folder.keras").mkdir()
+    for name in ("text.keras", "np.zip", "folder.keras", "."):
+        with pytest.raises(ValueError, match=r"`path` must be a `\.keras` file, as `model.save`"):
+            taylorformer.load_model(tmp_path / name)
+
+
 @pytest.mark.slow
 def test_registration_in_a_fresh_process():
     code = """

@@ -38,10 +38,8 @@ class MaskedBatchNormalization(keras.layers.Layer):
     def __init__(self, momentum: float = 0.99, epsilon: float = 1e-3, **kwargs: Any) -> None:
         kwargs["dtype"] = "float32"
         super().__init__(autocast=False, **kwargs)
-        check_number("momentum", momentum, minimum=0, below=1)
-        check_number("epsilon", epsilon, above=0)
-        self.momentum = momentum
-        self.epsilon = epsilon
+        self.momentum = check_number("momentum", momentum, minimum=0, below=1)
+        self.epsilon = check_number("epsilon", epsilon, above=0)
 
     def build(self, input_shape: Any) -> None:
         """Makes gamma, beta and the moving statistics, one number a channel."""

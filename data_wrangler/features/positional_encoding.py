@@ -35,13 +35,11 @@ class PositionalEncoding(keras.layers.Layer):
         self, width: int = 32, shortest: float = 0.1, longest: float = 1.0, **kwargs: Any
     ) -> None:
         super().__init__(autocast=False, **kwargs)
-        if check_integer("width", width, 2) % 2:
+        self.width = check_integer("width", width, 2)
+        if self.width % 2:
             raise ValueError(f"`width` must be even. Received: width={width}")
-        check_number("shortest", shortest, above=0)
-        check_number("longest", longest, above=0)
-        self.width = width
-        self.shortest = shortest
-        self.longest = longest
+        self.shortest = check_number("shortest", shortest, above=0)
+        self.longest = check_number("longest", longest, above=0)
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         """Encodes x `[..., D_x]` as `[..., D_x E]`."""

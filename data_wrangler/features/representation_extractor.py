@@ -11,6 +11,7 @@ from taylorformer.data_wrangler.checks import (
     check_choice,
     check_number,
     check_optional_integer,
+    plain_number,
 )
 from taylorformer.data_wrangler.features.derivatives import estimate_derivative, ratio
 from taylorformer.data_wrangler.features.masked_normalization import MaskedBatchNormalization
@@ -104,35 +105,33 @@ class RepresentationExtractor(RowFeatures):
         **kwargs: Any,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
-        check_choice("feature_order", feature_order, (0, 1, 2))
-        check_choice("taylor_order", taylor_order, (None, 0, 1, 2))
-        check_optional_integer("num_neighbours", num_neighbours, 1)
-        check_optional_integer("neighbour_dims", neighbour_dims, 1)
-        check_number("max_derivative", max_derivative, above=0)
-        check_optional_integer("seed", seed, 0)
-        self.encoding_dim = encoding_dim
-        self.shortest = shortest
-        self.longest = longest
-        self.feature_order = feature_order
-        self.taylor_order = taylor_order
-        self.num_neighbours = num_neighbours
-        self.neighbour_dims = neighbour_dims
-        self.max_derivative = max_derivative
-        self.seed = seed
-        self.seed_generator = keras.random.SeedGenerator(seed)
+        self.encoding_dim = plain_number(encoding_dim)
+        self.shortest = plain_number(shortest)
+        self.longest = plain_number(longest)
+        self.feature_order = check_choice("feature_order", feature_order, (0, 1, 2))
+        self.taylor_order = check_choice("taylor_order", taylor_order, (None, 0, 1, 2))
+        self.num_neighbours = check_optional_integer("num_neighbours", num_neighbours, 1)
+        self.neighbour_dims = check_optional_integer("neighbour_dims", neighbour_dims, 1)
+        self.max_derivative = check_number("max_derivative", max_derivative, above=0)
+        self.seed = check_optional_integer("seed", seed, 0)
+        self.seed_generator = keras.random.SeedGenerator(self.seed)
         self.positional_encoding = PositionalEncoding(
-            encoding_dim, shortest, longest, dtype=self.dtype_policy, name="positional_encoding"
+            self.encoding_dim,
+            self.shortest,
+            self.longest,
+            dtype=self.dtype_policy,
+            name="positional_encoding",
         )
-        order = max(feature_order, taylor_order or 0)
+        order = max(self.feature_order, self.taylor_order or 0)
         self._needs_derivative = order >= 1
         self._needs_second_derivative = order == 2
         # What is kept of a point beside its y, for those whose neighbour it is.
         self._kept = ("d",) * (order >= 1) + ("dd", "d2") * (order == 2)
-        if feature_order >= 1:
+        if self.feature_order >= 1:
             self.derivative_normalization = MaskedBatchNormalization(
                 name="derivative_normalization"
             )
-        if feature_order == 2:
+        if self.feature_order == 2:
             self.difference_normalization = MaskedBatchNormalization(
                 name="difference_normalization"
             )

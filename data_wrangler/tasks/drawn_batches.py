@@ -73,9 +73,9 @@ def drawn_batches(
     """
     import tensorflow as tf
 
-    check_integer("batch_size", batch_size, 1)
-    check_integer("first_batch", first_batch, 0)
-    check_optional_integer("num_batches", num_batches, 1)
+    batch_size = check_integer("batch_size", batch_size, 1)
+    first_batch = check_integer("first_batch", first_batch, 0)
+    num_batches = check_optional_integer("num_batches", num_batches, 1)
     if num_batches is None:
         numbers = tf.data.Dataset.counter(first_batch)
     else:

@@ -83,7 +83,8 @@ def gaussian_process_tasks(
         ValueError: an unknown kernel, or numbers that are out of range.
     """
     distribution = _Distribution(kernel, num_points, num_context, x_range, jitter)
-    check_integer("seed", seed, 0, LARGEST_SEED)
+    batch_size = check_integer("batch_size", batch_size, 1)
+    seed = check_integer("seed", seed, 0, LARGEST_SEED)
 
     def draw(number: int) -> dict[str, np.ndarray]:
         return _training_batch(distribution, batch_size, seed, number)
@@ -126,9 +127,9 @@ def held_out_gaussian_process_tasks(
         ValueError: an unknown kernel, or numbers that are out of range.
     """
     distribution = _Distribution(kernel, num_points, num_context, x_range, jitter)
-    check_integer("num_sequences", num_sequences, 1)
-    check_integer("seed", seed, 0, LARGEST_SEED)
-    check_choice("part", part, tuple(_HELD_OUT))
+    num_sequences = check_integer("num_sequences", num_sequences, 1)
+    seed = check_integer("seed", seed, 0, LARGEST_SEED)
+    part = check_choice("part", part, tuple(_HELD_OUT))
     blocks = []
     for number in range(-(-num_sequences // _BLOCK)):
         rng = numbered_generator(seed, _HELD_OUT[part], number)

@@ -57,7 +57,8 @@ class Images:
             raise ValueError(
                 f"`labels` must have the shape [n] = [{shape[0]}]. Received: {list(labels.shape)}"
             )
-        check_integer("max_value", self.max_value, 1, 255)
+        max_value = check_integer("max_value", self.max_value, 1, 255)
+        object.__setattr__(self, "max_value", max_value)
         if pixels.max() > self.max_value:
             raise ValueError(
                 f"`pixels` must be at most max_value={self.max_value}. Received: {pixels.max()}"
@@ -147,7 +148,7 @@ def load_images(
             should, or no image of this split and these classes.
     """
     image_source = find_source(source)
-    check_choice("split", split, SPLITS)
+    split = check_choice("split", split, SPLITS)
     kept_classes = image_source.find_classes(classes)
     store = find_store(image_source, data_dir)
     pixels, labels = store.read_split(split)

@@ -82,7 +82,8 @@ def image_completion_tasks(
     """
     points = ImagePoints(images)
     lengths = _Lengths(points.num_pixels, num_context, num_target)
-    check_integer("seed", seed, 0, LARGEST_SEED)
+    batch_size = check_integer("batch_size", batch_size, 1)
+    seed = check_integer("seed", seed, 0, LARGEST_SEED)
     order = _Order(seed, _TRAINING_ORDER, len(images))
 
     def draw(number: int) -> dict[str, np.ndarray]:
@@ -130,7 +131,7 @@ def held_out_image_completion_tasks(
     points = ImagePoints(images)
     lengths = _Lengths(points.num_pixels, num_context, num_target)
     count = check_optional_integer("num_sequences", num_sequences, 1) or len(images)
-    check_integer("seed", seed, 0, LARGEST_SEED)
+    seed = check_integer("seed", seed, 0, LARGEST_SEED)
     rows = _Order(seed, _HELD_OUT_ORDER, len(images)).rows(0, count)
     largest = lengths.context[1] + lengths.target[1]
     drawn = []
@@ -197,8 +198,8 @@ def whole_image_tasks(
             that leaves no target.
     """
     points = ImagePoints(images)
-    check_choice("targets", targets, ("unobserved", "all"))
-    check_integer("seed", seed, 0, LARGEST_SEED)
+    targets = check_choice("targets", targets, ("unobserved", "all"))
+    seed = check_integer("seed", seed, 0, LARGEST_SEED)
     if (num_context is None) == (observed is None):
         raise ValueError(
             "one of `num_context` and `observed` must be given. Received: "

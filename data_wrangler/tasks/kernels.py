@@ -80,7 +80,7 @@ class Kernel:
     ranges: Mapping[str, tuple[float, float]]
 
     def __post_init__(self) -> None:
-        check_choice("name", self.name, tuple(_FORMULAS))
+        object.__setattr__(self, "name", check_choice("name", self.name, tuple(_FORMULAS)))
         self._check_names("ranges", self.ranges)
         ranges = {}
         for name in self.hyperparameter_names:

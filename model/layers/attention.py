@@ -65,19 +65,15 @@ class MultiHeadAttention(keras.layers.Layer):
         self, num_heads: int, head_dim: int, width: int, seed: int | None = None, **kwargs: Any
     ) -> None:
         super().__init__(autocast=False, **kwargs)
-        check_integer("num_heads", num_heads, 1)
-        check_integer("head_dim", head_dim, 1)
-        check_integer("width", width, 1)
-        check_optional_integer("seed", seed, 0)
-        self.num_heads = num_heads
-        self.head_dim = head_dim
-        self.width = width
-        self.seed = seed
-        projection, policy = num_heads * head_dim, self.dtype_policy
+        self.num_heads = check_integer("num_heads", num_heads, 1)
+        self.head_dim = check_integer("head_dim", head_dim, 1)
+        self.width = check_integer("width", width, 1)
+        self.seed = seed = check_optional_integer("seed", seed, 0)
+        projection, policy = self.num_heads * self.head_dim, self.dtype_policy
         self.query_dense = seeded_dense(projection, seed, 0, policy, "query")
         self.key_dense = seeded_dense(projection, seed, 1, policy, "key")
         self.value_dense = seeded_dense(projection, seed, 2, policy, "value")
-        self.output_dense = seeded_dense(width, seed, 3, policy, "output")
+        self.output_dense = seeded_dense(self.width, seed, 3, policy, "output")
 
     def build(self, query_shape: Any, key_shape: Any, value_shape: Any) -> None:
         """Builds the four projections from the last sizes of query, key and value."""

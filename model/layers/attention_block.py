@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
-from taylorformer.data_wrangler.checks import check_number
+from taylorformer.data_wrangler.checks import check_boolean, check_number, plain_number
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
@@ -54,13 +54,12 @@ class AttentionBlock(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
-        check_number("dropout", dropout, minimum=0, below=1)
-        self.num_heads = num_heads
-        self.head_dim = head_dim
-        self.width = width
-        self.dropout = dropout
-        self.project_skip = project_skip
-        self.seed = seed
+        self.num_heads = num_heads = plain_number(num_heads)
+        self.head_dim = head_dim = plain_number(head_dim)
+        self.width = width = plain_number(width)
+        self.dropout = dropout = check_number("dropout", dropout, minimum=0, below=1)
+        self.project_skip = project_skip = check_boolean("project_skip", project_skip)
+        self.seed = seed = plain_number(seed)
         policy = self.dtype_policy
         self.attention = MultiHeadAttention(
             num_heads, head_dim, width, seed=child_seed(seed, 0), dtype=policy, name="attention"

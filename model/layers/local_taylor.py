@@ -67,7 +67,7 @@ class LocalTaylor(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
-        check_choice("taylor_order", taylor_order, (None, 0, 1, 2))
+        taylor_order = check_choice("taylor_order", taylor_order, (None, 0, 1, 2))
         if representation_extractor is None:
             representation_extractor = RepresentationExtractor(
                 taylor_order=taylor_order, dtype=self.dtype_policy

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
+from taylorformer.data_wrangler.checks import plain_number
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.dense import (
     JoinedDense,
@@ -69,13 +70,13 @@ class MHAXNet(keras.layers.Layer):
                 '`towers` must name one or both of "x" and "xy", each once. '
                 f"Received: towers={towers!r}"
             )
-        self.num_heads = num_heads
-        self.head_dim = head_dim
-        self.width = width
-        self.num_layers = num_layers
-        self.dropout = dropout
+        self.num_heads = num_heads = plain_number(num_heads)
+        self.head_dim = head_dim = plain_number(head_dim)
+        self.width = width = plain_number(width)
+        self.num_layers = num_layers = plain_number(num_layers)
+        self.dropout = dropout = plain_number(dropout)
         self.towers = towers
-        self.seed = seed
+        self.seed = seed = plain_number(seed)
         shared = {
             "num_heads": num_heads,
             "head_dim": head_dim,
@@ -180,6 +181,6 @@ class MHAXNet(keras.layers.Layer):
             "width": self.width,
             "num_layers": self.num_layers,
             "dropout": self.dropout,
-            "towers": list(self.towers),
+            "towers": [str(tower) for tower in self.towers],
             "seed": self.seed,
         }

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
-from taylorformer.data_wrangler.checks import check_integer, check_optional_integer
+from taylorformer.data_wrangler.checks import check_integer, check_optional_integer, plain_number
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention_block import AttentionBlock
 
@@ -40,14 +40,12 @@ class AttentionTower(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
-        check_integer("num_layers", num_layers, 1)
-        check_optional_integer("seed", seed, 0)
-        self.num_heads = num_heads
-        self.head_dim = head_dim
-        self.width = width
-        self.num_layers = num_layers
-        self.dropout = dropout
-        self.seed = seed
+        self.num_heads = num_heads = plain_number(num_heads)
+        self.head_dim = head_dim = plain_number(head_dim)
+        self.width = width = plain_number(width)
+        self.num_layers = num_layers = check_integer("num_layers", num_layers, 1)
+        self.dropout = dropout = plain_number(dropout)
+        self.seed = seed = check_optional_integer("seed", seed, 0)
         self.blocks = [
             AttentionBlock(
                 num_heads,

@@ -40,6 +40,29 @@ def test_the_metric_of_the_loss_is_that_of_fit():
     )
 
 
+def test_a_layer_is_frozen_without_what_is_in_it():
+    inner = keras.layers.Dense(1)
+    outer = keras.Sequential([inner])
+    outer.build((None, 2))
+    keras_private.set_trainable_alone(outer, False)
+    message = f"{KERAS}: `Layer._trainable` is not what `trainable` returns"
+    assert not outer.trainable and inner.trainable, message
+    assert all(weight.trainable for weight in inner.weights), message
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["plain", "loss scale"])
+def test_an_optimizer_knows_the_weights_it_was_built_for(wrapped):
+    layer = keras.layers.Dense(1)
+    layer.build((None, 2))
+    optimizer = keras.optimizers.Adam()
+    if wrapped:
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+    message = f"{KERAS}: `Optimizer._trainable_variables` is not what `build` was given"
+    assert keras_private.optimized_weights(optimizer) == [], message
+    optimizer.build([layer.bias])
+    assert [id(w) for w in keras_private.optimized_weights(optimizer)] == [id(layer.bias)], message
+
+
 def test_metrics_are_unbuilt_until_they_are_used():
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile(loss="mse")
@@ -119,6 +142,12 @@ def test_rows_are_written_into_the_same_memory():
             "_maybe_symbolic_build",
             lambda _: keras_private.ModelBuiltBeforeTraining()._maybe_symbolic_build(),
         ),
+        (None, "_trainable", lambda model: keras_private.set_trainable_alone(model, False)),
+        (
+            None,
+            "_trainable_variables",
+            lambda model: keras_private.optimized_weights(model.optimizer),
+        ),
         (tf.raw_ops, "Empty", lambda _: keras_private.empty_tensor([1], "float32")),
         (
             tf.raw_ops,
@@ -130,7 +159,10 @@ def test_rows_are_written_into_the_same_memory():
 def test_what_is_missing_is_named(monkeypatch, owner, name, use):
     library = "tensorflow" if owner is tf.raw_ops else "keras"
     model = keras.Sequential([keras.layers.Dense(1)])
-    if owner is None:
+    if name == "_trainable_variables":
+        model.optimizer = keras.optimizers.SGD()
+        delattr(model.optimizer, name)
+    elif owner is None:
         delattr(model, name)
     else:
         for kind in getattr(owner, "__mro__", [owner]):
@@ -143,7 +175,8 @@ def test_what_is_missing_is_named(monkeypatch, owner, name, use):
 def test_private_names_stand_in_one_file():
     names = re.compile(
         r"keras\.src|tensorflow\.python|__internal__|raw_ops|"
-        r"\._(flatten_layers|compile_metrics|loss_tracker|maybe_symbolic_build|tracker)\b"
+        r"\._(flatten_layers|compile_metrics|loss_tracker|maybe_symbolic_build|tracker|"
+        r"trainable|trainable_variables)\b"
     )
     folders = ("data_wrangler", "model", "comparison_models", "training_and_evaluation")
     files = [path for name in (*folders, "taylorformer") for path in (ROOT / name).rglob("*.py")]

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import conformance
@@ -13,6 +14,7 @@ import tensorflow_probability as tfp
 
 from taylorformer.data_wrangler import batch as batch_module
 from taylorformer.data_wrangler.batch import prepare_batch
+from taylorformer.model.array_batches import array_batches
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.replica_seed import next_seed
 from taylorformer.model.sampling.shuffling import shuffle_targets
@@ -243,6 +245,120 @@ def test_stopping_and_going_on_equals_going_through(tmp_path):
         np.testing.assert_array_equal(a.numpy(), b.numpy())
 
 
+def _call_only(steps_per_execution=1, seed=5):
+    keras.utils.set_random_seed(0)
+    model = CallOnly(seed=seed)
+    model.compile(
+        keras.optimizers.SGD(1e-2, momentum=0.9),
+        run_eagerly=True,
+        steps_per_execution=steps_per_execution,
+    )
+    return model
+
+
+# One pass over eight sequences has three batches.
+@pytest.mark.parametrize("steps", [np.int64(1), 2, 3, 5, 7, None])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"shuffle": False}, {"steps_per_execution": 2}, {"seed": None, "shuffle": False}],
+    ids=["shuffled", "in order", "several at once", "no seed"],
+)
+def test_epochs_of_any_steps_resume_to_the_last_bit(tmp_path, steps, settings):
+    inputs, y_target = conformance.points(batch_size=8)
+    settings = dict(settings)
+    made = {key: settings.pop(key) for key in ("steps_per_execution", "seed") if key in settings}
+    options = {"batch_size": 3, "verbose": 0, "steps_per_epoch": steps, **settings}
+    through, stopped = _call_only(**made), _call_only(**made)
+    through.fit(inputs, y_target, epochs=4, **options)
+    stopped.fit(inputs, y_target, epochs=1, **options)
+    stopped.save(tmp_path / "model.keras")
+    for resumed in (stopped, keras.models.load_model(tmp_path / "model.keras")):
+        if made.get("steps_per_execution"):
+            resumed.steps_per_execution = 2
+        resumed.fit(inputs, y_target, initial_epoch=1, epochs=np.int64(3), **options)
+        resumed.fit(inputs, y_target, initial_epoch=np.int64(3), epochs=4, **options)
+        for a, b in zip(through.weights, resumed.weights, strict=True):
+            np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+@pytest.mark.parametrize("seed", [7, None])
+def test_batches_of_arrays_are_the_same_from_any_batch_on(seed):
+    values = np.arange(8)
+
+    def batches(first, count):
+        dataset = array_batches({"v": values}, 3, seed, first).take(count)
+        return [batch["v"].numpy().tolist() for batch in dataset]
+
+    everything = batches(0, 12)
+    assert [len(batch) for batch in everything] == [3, 3, 2] * 4
+    for first in range(11):
+        assert batches(first, 12 - first) == everything[first:]
+    passes = [[*a, *b, *c] for a, b, c in zip(*[iter(everything)] * 3, strict=True)]
+    assert all(sorted(one) == values.tolist() for one in passes)
+    assert (passes[0] == passes[1]) == (seed is None)
+
+
+def test_impossible_steps_are_refused():
+    inputs, y_target = conformance.points(batch_size=8)
+    for name in ("steps_per_epoch", "batch_size"):
+        with pytest.raises(ValueError, match=f"`{name}` must be at least 1. Received: {name}=0"):
+            _call_only().fit(inputs, y_target, verbose=0, **{name: 0})
+    with pytest.raises(ValueError, match="`initial_epoch` must be at least 0"):
+        _call_only().fit(inputs, y_target, verbose=0, initial_epoch=-1)
+    nothing = {key: value[:0] for key, value in inputs.items()}
+    with pytest.raises(ValueError, match="`x` must hold at least one sequence"):
+        _call_only().fit(nothing, y_target[:0], verbose=0)
+
+
+def test_arguments_may_stand_where_keras_has_them():
+    """Each call with its arguments by position does what it does with them by name."""
+    inputs, y_target = conformance.points(batch_size=8)
+    weight = np.linspace(0.5, 2.0, 8)
+    validation = (inputs, y_target)
+    outcomes = []
+    for by_name in (False, True):
+        model = _call_only()
+
+        def call(name, names, *values, by_name=by_name, model=model):
+            method = getattr(model, name)
+            return method(**dict(zip(names, values, strict=True))) if by_name else method(*values)
+
+        fit = (
+            "x y batch_size epochs verbose callbacks validation_split validation_data shuffle "
+            "class_weight sample_weight initial_epoch steps_per_epoch validation_steps "
+            "validation_batch_size validation_freq"
+        ).split()
+        values = (inputs, y_target, 3, 4, 0, None, 0.0, validation, True, None, weight, 1, 2)
+        history = call("fit", fit, *values, None, 4, 2).history
+        train = ["x", "y", "sample_weight", "class_weight", "return_dict"]
+        test = ["x", "y", "sample_weight", "return_dict"]
+        evaluate = ["x", "y", "batch_size", "verbose", "sample_weight", "steps"]
+        evaluate += ["callbacks", "return_dict"]
+        predict = ["x", "batch_size", "verbose", "steps", "callbacks"]
+        outcomes.append(
+            [
+                history,
+                call("train_on_batch", train, inputs, y_target, weight, None, True),
+                call("test_on_batch", test, inputs, y_target, weight, True),
+                call("evaluate", evaluate, inputs, y_target, 4, 0, weight, None, None, True),
+                call("predict", predict, inputs, 4, 0, None, None),
+                call("predict_on_batch", ["x"], inputs),
+            ]
+        )
+    assert set(outcomes[0][0]) >= {"loss", "val_loss"}
+    for a, b in zip(*map(tf.nest.flatten, outcomes), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_weights_of_sequences_by_position_count():
+    inputs, y_target = conformance.points(batch_size=8)
+    weight = np.linspace(0.5, 2.0, 8)
+    model = _call_only()
+    weighted = model.test_on_batch(inputs, y_target, weight, return_dict=True)["loss"]
+    assert weighted != model.test_on_batch(inputs, y_target, return_dict=True)["loss"]
+    assert weighted == model.train_on_batch(inputs, y_target, weight, None, True)["loss"]
+
+
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 @pytest.mark.parametrize("num_context", [0, 1, 5])
 def test_inputs_of_any_size_train_to_finite_weights(scale, num_context):
@@ -253,7 +369,10 @@ def test_inputs_of_any_size_train_to_finite_weights(scale, num_context):
     for key in ("x_context", "x_target"):
         inputs[key] = (inputs[key] * scale).astype("float32")
     inputs["x_target"][:2] = inputs["x_target"][:2, :1]
-    history = model.fit(inputs, y_target * np.float32(scale), epochs=2, verbose=0)
+    with warnings.catch_warnings():
+        if scale > model.largest_x:
+            warnings.filterwarnings("ignore", "x should be about -1 to 1", UserWarning)
+        history = model.fit(inputs, y_target * np.float32(scale), epochs=2, verbose=0)
     assert np.all(np.isfinite(history.history["loss"]))
     assert all(np.all(np.isfinite(weight.numpy())) for weight in model.weights)
 
@@ -570,3 +689,141 @@ def test_a_batch_is_prepared_once_a_step(monkeypatch, name, run_eagerly):
     shapes.clear()
     model.log_prob(inputs, y_target)
     assert len(shapes) == 4
+
+
+def test_a_model_of_which_everything_is_frozen_trains_as_with_keras():
+    inputs, y_target = conformance.points()
+    model = _eager(_model(num_layers=1))
+    model.fit(inputs, y_target, verbose=0)
+    model.trainable = False
+    before = model.get_weights()
+    with pytest.warns(UserWarning, match="The model does not have any trainable weights"):
+        history = model.fit(inputs, y_target, verbose=0)
+    assert np.isfinite(history.history["loss"][0])
+    moving = [weight.path.split("/")[-1].startswith("moving") for weight in model.weights]
+    for ours, old, moves in zip(model.get_weights(), before, moving, strict=True):
+        assert moves or np.array_equal(ours, old)
+    # Thawed, it trains on; an optimizer that was made of nothing would know no weight.
+    other = _eager(_model(num_layers=1, trainable=False))
+    with pytest.warns(UserWarning, match="The model does not have any trainable weights"):
+        other.train_on_batch(inputs, y_target)
+    other.trainable = True
+    other.train_on_batch(inputs, y_target)
+    assert int(other.optimizer.iterations) == 1
+
+
+def _unknown(key, shape):
+    """The types and, but for one key, the shapes of a data set."""
+    inputs, y_target = conformance.points()
+
+    def generator():
+        yield inputs, y_target
+
+    specs = {name: tf.TensorSpec([None, None, 1]) for name in (*inputs, "y_target")}
+    for name in specs if key == "all" else [key]:
+        specs[name] = tf.TensorSpec(shape)
+    y_spec = specs.pop("y_target")
+    dataset = tf.data.Dataset.from_generator(generator, output_signature=(specs, y_spec))
+    return dataset.apply(tf.data.experimental.assert_cardinality(1))
+
+
+def _call_spec(inputs):
+    return {key: tf.TensorSpec([None, None, 1], value.dtype) for key, value in inputs.items()}
+
+
+@pytest.mark.parametrize("key", ["all", "x_context", "x_target", "y_target"])
+@pytest.mark.parametrize("built", [False, True], ids=["new", "built"])
+def test_a_data_set_of_unknown_rank_is_told_what_to_give(key, built):
+    model = _call_only()
+    if built:
+        model(conformance.points()[0])
+    named = "x_context" if key == "all" else key
+    message = (
+        rf"`{named}` must have the shape \[B, .*Received: a tensor of unknown shape. Where a data "
+        r"set does not know its shapes, give .*`output_signature`, or .*`tf.ensure_shape`"
+    )
+    dataset = _unknown(key, None)
+    for run in (model.fit, model.evaluate, model.predict):
+        with pytest.raises(ValueError, match=message):
+            run(dataset, verbose=0)
+
+    @tf.function(autograph=False)
+    def call(inputs):
+        return model(inputs)
+
+    if built and key == "x_context":
+        inputs, _ = next(iter(dataset))
+        signature = {**_call_spec(inputs), "x_context": tf.TensorSpec(None)}
+        with pytest.raises(ValueError, match=message):
+            call.get_concrete_function(signature)
+
+
+@pytest.mark.parametrize("built", [False, True], ids=["new", "built"])
+def test_a_data_set_needs_known_dimensions(built):
+    model = _call_only()
+    if built:
+        model(conformance.points()[0])
+    message = r"`x_context` must have a known last size D_x. Received: .*`output_signature`"
+    for run in (model.fit, model.evaluate, model.predict):
+        with pytest.raises(ValueError, match=message):
+            run(_unknown("all", [None, None, None]), verbose=0)
+    # What one key leaves open another one says.
+    for key in ("x_target", "y_target"):
+        history = _call_only().fit(_unknown(key, [None, None, None]), verbose=0)
+        assert np.isfinite(history.history["loss"][0])
+
+
+def _far(points, factor=500.0):
+    inputs, y_target = points
+    return {k: v * factor if k.startswith("x") else v for k, v in inputs.items()}, y_target
+
+
+_FAR = r"x should be about -1 to 1, and at most 50 from 0.*Taylorformer.*Received: \|x\| up to"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model, x, y: model.fit(x, y, verbose=0),
+        lambda model, x, y: model.train_on_batch(x, y),
+        lambda model, x, y: model.evaluate(x, y, verbose=0),
+        lambda model, x, y: model.test_on_batch(x, y),
+        lambda model, x, y: model.predict(x, verbose=0),
+        lambda model, x, y: model.predict_on_batch(x),
+        lambda model, x, y: model(x),
+        lambda model, x, y: model.log_prob(x, y),
+        lambda model, x, y: model.sample(x, 1, seed=0),
+        lambda model, x, y: model.teacher_forced(x, y),
+    ],
+    ids="fit train_on_batch evaluate test_on_batch predict predict_on_batch call log_prob sample "
+    "teacher_forced".split(),
+)
+def test_x_that_the_encoding_is_not_made_for_is_warned_of_once(use):
+    model = _eager(_model(num_layers=1, predict_samples=1))
+    near = conformance.points()
+    use(model, *near)
+    use(model, *_far(near, 10.0))
+    with pytest.warns(UserWarning, match=_FAR) as caught:
+        use(model, *_far(near))
+        use(model, *_far(near, 1e9))
+    assert len(caught) == 1
+
+
+def test_far_x_counts_where_it_is_observed_and_read():
+    near, y_target = conformance.points()
+    far, _ = _far((near, y_target))
+    hidden = {**far, "x_context": near["x_context"], "target_mask": np.zeros((3, 4), bool)}
+    model = _eager(_model(num_layers=1))
+    model.log_prob(hidden, y_target)
+    model.evaluate(hidden, y_target, verbose=0)
+    # In units of `longest`; and not in a graph, which knows no values.
+    _model(num_layers=1, longest=100.0)(far)
+    tf.function(model, autograph=False)(far)
+    with pytest.warns(UserWarning, match=_FAR):
+        model.log_prob({**hidden, "target_mask": np.eye(3, 4) > 0}, y_target)
+    # Models that read x by Dense layers alone have no such limit.
+    for case in conformance.MODELS:
+        model = case.make()
+        assert (model.largest_x is None) != isinstance(model, Taylorformer)
+        if case.name in ("np", "tnp"):
+            model(far)

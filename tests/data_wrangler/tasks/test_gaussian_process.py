@@ -11,6 +11,7 @@ import tensorflow as tf
 from small_tasks import arrays_of, small_set
 
 import taylorformer
+from taylorformer.comparison_models.gaussian_process import GaussianProcess
 from taylorformer.data_wrangler.tasks import gaussian_process as module
 from taylorformer.data_wrangler.tasks.gaussian_process import (
     gaussian_process_tasks,
@@ -188,3 +189,23 @@ def test_fit_takes_the_tasks_and_validates_on_a_set():
     ).history
     one_by_one = model.evaluate(tasks.dataset(1), verbose=0, return_dict=True)
     assert history["val_nll"][0] == pytest.approx(one_by_one["nll"], rel=1e-5)
+
+
+def test_numbers_may_be_numpys():
+    plain = gaussian_process_tasks("rbf", batch_size=2, seed=3, num_points=6, num_context=(2, 4))
+    numbers = {"batch_size": np.int16(2), "seed": np.uint8(3), "num_points": np.int64(6)}
+    numbers["num_context"] = tuple(np.array([2, 4]))
+    batches = gaussian_process_tasks(np.str_("rbf"), **numbers, num_batches=np.int32(2))
+    for ours, theirs in zip(map(arrays_of, batches), map(arrays_of, plain.take(2)), strict=True):
+        for key, value in theirs.items():
+            np.testing.assert_array_equal(ours[key], value)
+    held_out = held_out_gaussian_process_tasks(
+        "rbf", np.int64(3), np.uint32(1), part=np.str_("validation"), jitter=np.float32(1e-3)
+    )
+    assert json.loads(json.dumps(held_out.about))["seed"] == 1
+    process = GaussianProcess("rbf", jitter=np.float64(JITTER))
+    inputs, _ = held_out.batch(np.arange(3))
+    parameters = held_out.hyperparameters
+    plain = process.sample(inputs, parameters, 2, 7)
+    drawn = process.sample(inputs, parameters, np.int64(2), np.uint64(7))
+    np.testing.assert_array_equal(drawn, plain)

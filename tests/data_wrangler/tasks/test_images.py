@@ -380,3 +380,18 @@ def test_pictures_of_samples_and_of_wrong_points():
     for values, shape in ((samples[..., :4, :], (5, 4)), (samples, (5, 4, 1)), (samples, (5,))):
         with pytest.raises(ValueError, match=r"must have the shapes"):
             picture(inputs["x_target"], values, shape)
+
+
+def test_numbers_may_be_numpys():
+    images = numbered()
+    settings = {"num_context": (2, 5), "num_target": (3, 6)}
+    wanted = batches(images, batch_size=200, seed=3, first_batch=4, num_batches=1, **settings)
+    numbers = {"seed": np.int8(3), "first_batch": np.int8(4), "num_batches": np.int64(1)}
+    drawn = batches(images, batch_size=np.uint8(200), **numbers, **settings)
+    for ours, theirs in zip(drawn[0], wanted[0], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    held_out = held_out_image_completion_tasks(images, np.int32(4), np.uint64(2), **settings)
+    whole = whole_image_tasks(images, num_context=np.int64(3), seed=np.int32(1))
+    for tasks in (held_out, whole):
+        assert json.loads(json.dumps(tasks.about)) == tasks.about
+    assert type(dataclasses.replace(images, max_value=np.int64(255)).max_value) is int

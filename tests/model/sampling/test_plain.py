@@ -168,3 +168,30 @@ def test_samples_are_drawn_in_a_graph_of_any_size(name):
         keys = tf.range(count, dtype=tf.int64)
         expected = model.sample(some, 3, 5, keys, order="random")
         np.testing.assert_allclose(draw(some, keys), expected, rtol=1e-4, atol=1e-4)
+
+
+class OwnCall(Taylorformer):
+    """A user's model, which no loop over rows draws as `call` defines it."""
+
+    def call(self, inputs, training=False):
+        return super().call(inputs, training=training)
+
+
+@pytest.mark.parametrize("name", ["own call", "np", "anp"])
+def test_xla_where_there_is_no_loop_for_it_is_warned_of(name):
+    case = next((case for case in conformance.MODELS if case.name == name), conformance.MODELS[0])
+    small = {"num_layers": 1, "encoding_dim": 4, "predict_samples": 1}
+    model = case.make() if name == case.name else OwnCall(**{**conformance.TINY, **small})
+    inputs, _ = case.data(num_target=2)
+    wanted = model.sample(inputs, 2, seed=0)
+    message = f"{type(model).__name__} has no loop over targets that XLA compiles"
+    with pytest.warns(UserWarning, match=message) as caught:
+        drawn = model.sample(inputs, 2, seed=0, jit_compile=True)
+    assert [warning.filename for warning in caught] == [__file__]
+    np.testing.assert_array_equal(drawn, wanted)
+    # Graphs say nothing: what draws there does so with operations that XLA compiles.
+    tf.function(lambda: model.sample(inputs, 2, seed=0, jit_compile=True), autograph=False)()
+    model.compile(run_eagerly=True)
+    model.jit_compile = True
+    model.predict(inputs, verbose=0)
+    model.sample(inputs, 2, seed=0)

@@ -1,0 +1,55 @@
+"""Batches of arrays without an end, from any batch on, for training that stops and resumes."""
+
+from typing import Any
+
+import tensorflow as tf
+
+_ENDLESS = 2**31
+"""More passes over the arrays than anyone trains."""
+
+
+def count_batches(parts: Any, batch_size: int) -> int:
+    """Returns how many batches one pass over arrays `[n, ..]` has.
+
+    Raises:
+        ValueError: there is no sequence at all.
+    """
+    count = _count(parts)
+    if not count:
+        raise ValueError("`x` must hold at least one sequence. Received: none")
+    return -(-count // batch_size)
+
+
+def array_batches(
+    parts: Any, batch_size: int, seed: int | None, first_batch: int
+) -> tf.data.Dataset:
+    """Makes batches of arrays, pass after pass; the last batch of a pass may be smaller.
+
+    Batch i is a function of the arguments and of i alone: whatever `first_batch` is, the same
+    batches follow one another.
+
+    Args:
+        parts: arrays `[n, ..]`, in any structure.
+        batch_size: B.
+        seed: each pass is shuffled by the seed and its number. None: all are in the given order.
+        first_batch: how many batches of the endless row to leave out.
+    """
+    parts = tf.nest.map_structure(tf.convert_to_tensor, parts)
+    count = _count(parts)
+    first_pass, left_out = divmod(first_batch, count_batches(parts, batch_size))
+
+    def one_pass(number: tf.Tensor) -> tf.data.Dataset:
+        start = tf.where(number == first_pass, tf.constant(left_out * batch_size, tf.int64), 0)
+        indices = tf.data.Dataset.range(start, count)
+        if seed is not None:
+            key = tf.stack([tf.constant(seed, tf.int64), number])
+            indices = indices.map(lambda i: tf.random.experimental.index_shuffle(i, key, count - 1))
+        batches = indices.batch(batch_size)
+        return batches.map(lambda b: tf.nest.map_structure(lambda part: tf.gather(part, b), parts))
+
+    passes = tf.data.Dataset.range(first_pass, first_pass + _ENDLESS)
+    return passes.flat_map(one_pass).prefetch(tf.data.AUTOTUNE)
+
+
+def _count(parts: Any) -> int:
+    return int(tf.shape(tf.nest.flatten(parts)[0])[0])
