@@ -86,7 +86,7 @@ def run_demo(
     Args:
         output: the folder, made if it is not there. Files of these names are replaced.
         seed: of the first weights, the order of training windows, dropout and samples.
-        steps: training steps. A number that does not divide into epochs is rounded up.
+        steps: training steps.
         num_samples: S, samples a forecast.
         settings: everything else. None: `DemoSettings()`.
 
@@ -94,9 +94,9 @@ def run_demo(
         TypeError, ValueError: an argument outside its range.
         OSError: `output` cannot be written.
     """
-    check_integer("seed", seed, 0)
-    check_integer("steps", steps, 1)
-    check_integer("num_samples", num_samples, 1)
+    seed = check_integer("seed", seed, 0)
+    steps = check_integer("steps", steps, 1)
+    num_samples = check_integer("num_samples", num_samples, 1)
     settings = settings or DemoSettings()
     output = Path(output)
     output.mkdir(parents=True, exist_ok=True)
