@@ -131,7 +131,8 @@ def names_of_absent(names: Sequence[str], trained: Sequence[str]) -> list[str]:
 
     A table of few of them is one that was chosen, and lacks nothing.
     """
-    absent = [name for name in trained if name not in set(names)]
+    there = set(names)
+    absent = [name for name in trained if name not in there]
     return absent if len(absent) < _MOST * len(trained) else []
 
 

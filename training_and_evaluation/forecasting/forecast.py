@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from taylorformer.data_wrangler.checks import check_number, listed
+from taylorformer.data_wrangler.checks import check_number, listed, shortest_float
 from taylorformer.data_wrangler.tables.long_table import id_text
 from taylorformer.training_and_evaluation.levels import check_levels
 from taylorformer.training_and_evaluation.metrics import sample_quantiles
@@ -104,10 +104,14 @@ class Forecast:
 
         Returns:
             The lower and the upper end, `[B, N_T, D_y]` each.
+
+        Raises:
+            TypeError: `share` is no number.
+            ValueError: it is not between 0 and 1.
         """
-        share = check_number("share", share, above=0, below=1)
+        check_number("share", share, above=0, below=1)
         # 0.5 - 0.9 / 2 is 0.04999999999999999 in floating point.
-        tail = round(0.5 - share / 2, _LEVEL_DIGITS)
+        tail = round(0.5 - shortest_float(share) / 2, _LEVEL_DIGITS)
         return self.quantile(tail), self.quantile(1 - tail)
 
     def select(self, name: Any) -> "Forecast":

@@ -2,14 +2,12 @@
 
 import dataclasses
 import functools
-import hashlib
-import json
 import os
 import tempfile
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
@@ -38,7 +36,6 @@ from taylorformer.data_wrangler.tables.split import (
     evenly_spaced,
     panel_window_starts,
 )
-from taylorformer.data_wrangler.tables.stamps import NANOSECONDS
 from taylorformer.data_wrangler.tables.windows import Windows
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.forecasting.backtest import Backtest, backtest
@@ -54,6 +51,11 @@ from taylorformer.training_and_evaluation.forecasting.left_out import (
 from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset
 from taylorformer.training_and_evaluation.forecasting.saved_forecaster import FILE, SavedForecaster
 from taylorformer.training_and_evaluation.forecasting.settings import ForecasterSettings
+from taylorformer.training_and_evaluation.forecasting.training_seen import (
+    Borders,
+    fingerprint,
+    x_range,
+)
 from taylorformer.training_and_evaluation.training.resumable_fit import (
     TrainingProgress,
     resumable_fit,
@@ -67,27 +69,6 @@ _X_TOLERANCE = 1e-4
 _ID_COLUMN = "unique_id"
 # Enough windows to know the scale of a naive line to a few percent.
 _MOST_NAIVE_WINDOWS = 4096
-
-
-class _Borders(NamedTuple):
-    """The last times of the training and the validation part of a series; None: it has no rows."""
-
-    last_train: int | float | None
-    last_validation: int | float | None
-
-    @classmethod
-    def of(cls, series: Series, split: Split) -> "_Borders":
-        ends = (split.train_end, split.validation_end)
-        return cls(*(series.time[end - 1].item() if end else None for end in ends))
-
-    def split(self, series: Series, time_unit: str | None) -> Split:
-        """Splits a series, the same or a longer one, at the same times."""
-        rows = []
-        for last in self:
-            if last is not None and time_unit is not None and series.time_unit is not None:
-                last = last * NANOSECONDS[time_unit] // NANOSECONDS[series.time_unit]
-            rows.append(0 if last is None else int(np.searchsorted(series.time, last, "right")))
-        return Split(rows[0], rows[1], series.num_rows)
 
 
 class Forecaster(BaseEstimator):
@@ -258,7 +239,7 @@ class Forecaster(BaseEstimator):
                 preset.plan,
                 checkpoint=checkpoint,
                 resume=resume,
-                fingerprint=_fingerprint(settings, windows, splits),
+                fingerprint=fingerprint(settings, windows, splits),
                 callbacks=callbacks,
                 progress=progress,
             )
@@ -269,12 +250,13 @@ class Forecaster(BaseEstimator):
                 self.scaler_ = scaler
                 self.columns_ = columns
                 self.history_ = pd.DataFrame(progress.history)
+                scaled = set(scaler.names)
                 self.borders_ = {
-                    one.name: _Borders.of(one, all_splits[one.name])
+                    one.name: Borders.of(one, all_splits[one.name])
                     for one in whole.series
-                    if one.name in set(scaler.names)
+                    if one.name in scaled
                 }
-                self.x_range_ = _x_range(windows, starts)
+                self.x_range_ = x_range(windows, starts)
                 self.report_: dict[str, Any] = {
                     "series": {one.name: one.missing_summary() for one in panel.series},
                     "left_out": odd.left_out,
@@ -710,7 +692,7 @@ class Forecaster(BaseEstimator):
         forecaster.scaler_ = saved.scaler
         forecaster.columns_ = saved.columns
         forecaster.history_ = pd.DataFrame(saved.history)
-        forecaster.borders_ = {name: _Borders(*times) for name, times in saved.borders.items()}
+        forecaster.borders_ = {name: Borders(*times) for name, times in saved.borders.items()}
         forecaster.x_range_ = saved.x_range
         forecaster.report_ = dict(saved.report)
         return forecaster
@@ -755,34 +737,3 @@ def _read(
     return panel, Columns(
         first.time_column, first.target_columns, id_column, first.covariate_columns
     )
-
-
-def _x_range(windows: Windows, starts: np.ndarray) -> tuple[float, float]:
-    """Returns the smallest and the largest x of the windows."""
-    time, scaler = windows.panel.time, windows.scaler
-    origin = time[starts + windows.spec.context_length - 1]
-    ends = [time[starts] - origin, time[starts + windows.spec.length - 1] - origin]
-    low, high = (end.astype(np.float64) / scaler.half_span for end in ends)
-    middle = scaler.x_of_last_context
-    return float(low.min() + middle), float(high.max() + middle)
-
-
-def _fingerprint(settings: ForecasterSettings, windows: Windows, splits: Sequence[Split]) -> str:
-    """Digests all that the weights after each step depend on."""
-    plan = settings.preset.plan
-    config = settings.preset.get_config()
-    del config["name"]
-    if not plan.length_matters:
-        # More steps are the same training, continued.
-        del config["max_steps"]
-    elif plan.max_steps % plan.epoch_steps:
-        # Earlier versions rounded the steps up, and their schedule ended later.
-        config["whole_epochs"] = False
-    content = [settings.seed, settings.run_eagerly, config, plan.epoch_steps]
-    content.append(windows.scaler.get_config())
-    digest = hashlib.sha256(json.dumps(content).encode())
-    for one, split in zip(windows.panel.series, splits, strict=True):
-        for array in (one.time, one.values, one.covariate_values):
-            digest.update(np.ascontiguousarray(array[: split.validation_end]).tobytes())
-        digest.update(f"{split.train_end} {split.validation_end}".encode())
-    return digest.hexdigest()

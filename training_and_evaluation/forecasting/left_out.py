@@ -96,8 +96,8 @@ def odd_in_forecast(panel: Panel, scaler: WindowScaler, new: Sequence[str]) -> O
     """
     odd = OddSeries()
     odd.leave_out(names_of_few_values(panel.series), "no value of every target")
-    news = [one for one in panel.series if one.name in set(new)]
-    few = names_of_few_values(news, _VALUES_FOR_SCALE)
+    names = set(new)
+    few = names_of_few_values([one for one in panel.series if one.name in names], _VALUES_FOR_SCALE)
     odd.leave_out(
         few, "not there in training, and too few values to measure a scale on: two are needed"
     )

@@ -212,7 +212,7 @@ def test_one_row_of_a_series_of_training_is_forecast(panel):
     assert "absent" in forecast.left_out
     with pytest.raises(ValueError, match="`future` must give the stamps"):
         forecaster.forecast(one_row)
-    future = pd.DataFrame({"unique_id": "absent", "ds": ["2021-05-01", "2021-05-02"]})
+    future = pd.DataFrame({"unique_id": "absent", "ds": ["2020-01-22", "2020-01-23"]})
     assert forecaster.forecast(one_row, future, num_samples=2).samples.shape == (2, 1, 2, 1)
 
 
