@@ -3,6 +3,7 @@
 Tables of other libraries become tables of pandas here.
 """
 
+import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -83,7 +84,10 @@ def _by_arrow(data: Any) -> Any:
 def _by_interchange(data: Any) -> Any:
     if not hasattr(data, "__dataframe__"):
         return None
-    return pd.api.interchange.from_dataframe(data)
+    with warnings.catch_warnings():
+        # pandas 3 calls the protocol deprecated, and has no other way that needs no PyArrow.
+        warnings.simplefilter("ignore")
+        return pd.api.interchange.from_dataframe(data)
 
 
 def type_name(value: Any) -> str:

@@ -63,13 +63,13 @@ def test_what_is_no_table_is_left_to_the_caller():
 def test_a_series_of_pandas_whose_index_holds_the_times():
     table = wave_table(5)
     dates = table.set_index("ds")["y"]
-    unnamed = pd.Series(dates.to_numpy(), pd.DatetimeIndex(dates.index, name=None))
+    unnamed = pd.Series(dates.to_numpy(), dates.index.rename(None))
     periods = pd.Series(dates.to_numpy(), pd.period_range("2020-01", periods=5, freq="M"))
     for series, time in ((dates, "ds"), (unnamed, "index"), (periods, "index")):
         for data in (series, Converted(series)):
             columns = Columns.resolve(as_frame(data))
             assert (columns.time_column, columns.target_columns) == (time, ("y",))
-    with pytest.raises(TypeError, match="a Series whose index holds the times. Received: a Series"):
+    with pytest.raises(TypeError, match=r"whose index holds the times\. Received: a Series"):
         as_frame(table["y"])
 
 
@@ -136,7 +136,7 @@ def test_data_that_is_no_table_gets_a_sentence(fitted, data, received):
     for use in (tiny_forecaster().fit, fitted.forecast, fitted.backtest):
         with pytest.raises(TypeError, match=sentence):
             use(data)
-    with pytest.raises(TypeError, match="`time_column`|`data` must be a pandas DataFrame of times"):
+    with pytest.raises(TypeError, match=sentence):
         tiny_forecaster().fit(data, np.zeros(3))
 
 
