@@ -3,15 +3,23 @@
 Tables of other libraries become tables of pandas here.
 """
 
+import importlib
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 TARGET_NAME = "y"
 """What the column to forecast is called in the long format of many forecasting libraries."""
+
+
+class ForeignTable(Protocol):
+    """A table of another library, such as Polars or PyArrow."""
+
+    def to_pandas(self) -> Any:
+        """Converts it."""
 
 
 def as_frame(data: Any, argument: str = "data") -> Any:
@@ -76,9 +84,7 @@ def _by_method(data: Any) -> Any:
 def _by_arrow(data: Any) -> Any:
     if not hasattr(data, "__arrow_c_stream__"):
         return None
-    import pyarrow
-
-    return pyarrow.table(data).to_pandas()
+    return importlib.import_module("pyarrow").table(data).to_pandas()
 
 
 def _by_interchange(data: Any) -> Any:

@@ -22,7 +22,12 @@ from taylorformer.data_wrangler.checks import (
     listed,
 )
 from taylorformer.data_wrangler.tables.columns import Columns
-from taylorformer.data_wrangler.tables.frames import as_frame, check_frame, type_name
+from taylorformer.data_wrangler.tables.frames import (
+    ForeignTable,
+    as_frame,
+    check_frame,
+    type_name,
+)
 from taylorformer.data_wrangler.tables.long_table import ids_of, split_table
 from taylorformer.data_wrangler.tables.odd_series import OddSeries
 from taylorformer.data_wrangler.tables.panel import Panel, as_panel
@@ -61,7 +66,7 @@ from taylorformer.training_and_evaluation.training.resumable_fit import (
     resumable_fit,
 )
 
-Table = pd.DataFrame | Series | Panel | Sequence[Series]
+Table = pd.DataFrame | pd.Series | ForeignTable | Series | Panel | Sequence[Series]
 
 _MODEL_FILE = "model.keras"
 # x is float32, whose rounding must not look like a longer window.
@@ -311,7 +316,7 @@ class Forecaster(BaseEstimator):
     def forecast(
         self,
         data: Table,
-        future: pd.DataFrame | None = None,
+        future: pd.DataFrame | ForeignTable | None = None,
         *,
         horizon: int | None = None,
         num_samples: int = 100,
@@ -362,16 +367,16 @@ class Forecaster(BaseEstimator):
         seed = check_integer("seed", seed, -(2**63), 2**63 - 1)
         batch_size = check_integer("batch_size", batch_size, 1)
         horizon = check_optional_integer("horizon", horizon, 1)
+        future_frame = None if future is None else as_frame(future, "future")
         if future is not None:
-            future = as_frame(future, "future")
-            check_frame(future, "future")
+            check_frame(future_frame, "future")
         whole, ids = self._panel(data, unsorted, duplicates)
         columns_of_output = self._columns_of_output(whole)
         spec = self.scaler_.spec
         num_rows = spec.horizon if horizon is None and future is None else horizon
         odd = odd_in_forecast(whole, self.scaler_, self._new_names(whole))
         longer_series = extend_each(
-            whole, odd, spec, num_rows, future, self.columns_, columns_of_output
+            whole, odd, spec, num_rows, future_frame, self.columns_, columns_of_output
         )
         panel = _without(whole, odd)
         extended = list(longer_series.values())
@@ -715,7 +720,7 @@ def _without(panel: Panel, odd: OddSeries) -> Panel:
 
 
 def _read(
-    data: Table, resolve: Callable[[pd.DataFrame], Columns], unsorted: str, duplicates: str
+    data: Any, resolve: Callable[[pd.DataFrame], Columns], unsorted: str, duplicates: str
 ) -> tuple[Panel, Columns]:
     data = as_frame(data)
     if isinstance(data, pd.DataFrame):
