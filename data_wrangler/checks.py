@@ -86,6 +86,11 @@ def check_number(
     return value
 
 
+def shortest_float(value: Any) -> float:
+    """Returns a number as a float: one of fewer bits by its decimal, so float32 0.9 is 0.9."""
+    return float(str(value)) if hasattr(value, "dtype") else float(value)
+
+
 def check_ends(name: str, value: Any) -> tuple[Any, Any]:
     """Returns the two ends of a range, of any kind; raises if `value` is no pair."""
     try:

@@ -42,3 +42,34 @@ def long_table(sizes=(60, 80, 50)):
     ]
     table = pd.concat(parts)[["unique_id", "ds", "y"]]
     return table.sort_values(["ds", "unique_id"], ignore_index=True)
+
+
+def good_panel(count, rows=70):
+    """Series of different levels that are as good as any, all of the same days."""
+    parts = [
+        wave_table(rows, number, 100.0 * (number + 1), 10.0 * (number + 1)).assign(
+            unique_id=f"good {number:03}"
+        )
+        for number in range(count)
+    ]
+    return pd.concat(parts, ignore_index=True)[["unique_id", "ds", "y"]]
+
+
+def odd_panel(*kinds, rows=70):
+    """One series of each odd kind, whose name is the kind."""
+    days = pd.date_range("2020-01-01", periods=rows)
+    wave = wave_table(rows, 1, 50.0, 5.0)
+    few = wave["y"].where(np.arange(rows) < 3)
+    frames = {
+        "one row": wave[20:21],
+        "all missing": wave.assign(y=np.nan),
+        "no targets": wave.assign(y=few),
+        "constant": wave.assign(y=50.0),
+        "short": wave[-9:],
+        "stopped": wave.assign(ds=days - pd.Timedelta(days=300)),
+        "new": wave,
+        "new of one row": wave[-1:],
+        "absent": wave,
+    }
+    parts = [frames[kind].assign(unique_id=kind) for kind in kinds]
+    return pd.concat(parts, ignore_index=True)[["unique_id", "ds", "y"]]

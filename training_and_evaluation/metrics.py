@@ -19,6 +19,8 @@ import scoringrules
 from scipy import stats
 from scipy.spatial import distance
 
+from taylorformer.training_and_evaluation.levels import check_levels
+
 INTERVALS = (50, 90)
 """Central intervals whose coverage and width are scored, in percent."""
 RELIABILITY_LEVELS = tuple(number / 20 for number in range(1, 20))
@@ -34,15 +36,16 @@ def sample_quantiles(samples: Any, levels: Any) -> np.ndarray:
 
     Args:
         samples: `[S, ...]`.
-        levels: `[Q]`, from 0 to 1.
+        levels: `[Q]`, from 0 to 1, none twice; or one number, and Q = 1.
 
     Returns:
         `[Q, ...]`. A quantile of a higher level is never below one of a lower level.
 
     Raises:
-        ValueError: no samples, or levels outside 0 to 1.
+        TypeError: levels that are no numbers.
+        ValueError: no samples, or levels outside 0 to 1 or twice.
     """
-    samples, levels = np.asarray(samples), _check_levels(levels)
+    samples, levels = np.asarray(samples), check_levels("levels", levels)
     if not samples.ndim or not samples.shape[0]:
         raise ValueError(
             f"`samples` must be [S, ...], S at least 1. Received: {list(samples.shape)}"
@@ -161,7 +164,7 @@ def free_running_reliability(
         `((S - 1) level + 1) / (S + 1)`.
 
     Raises:
-        ValueError: as `free_running_point_scores`, or levels outside 0 to 1.
+        TypeError, ValueError: as `free_running_point_scores` and `sample_quantiles`.
     """
     samples, y_target, mask = _check("samples", "[S, B, N_T, D_y]", samples, y_target, mask)
     below = y_target[mask] <= sample_quantiles(samples[:, mask], levels)
@@ -350,7 +353,7 @@ def average_reliability(
     Raises:
         ValueError: another number of levels, or no scored point.
     """
-    nominal = _check_levels(levels)
+    nominal = check_levels("levels", levels)
     if reliability.ndim not in (2, 3) or reliability.shape[-1] != len(nominal):
         raise ValueError(
             f"`reliability` must be [B, N_T, Q] or [B, Q] with Q = {len(nominal)}. "
@@ -369,15 +372,6 @@ def _mean(values: np.ndarray, name: str | None, axis: int) -> np.ndarray:
         raise ValueError(f"`{name}` must have at least one scored point. Received: none")
     total = np.where(scored, values, 0.0).sum(axis=axis)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def _check_levels(levels: Any) -> np.ndarray:
-    levels = np.asarray(levels, np.float64)
-    if levels.ndim != 1 or not len(levels) or not ((levels >= 0) & (levels <= 1)).all():
-        raise ValueError(
-            f"`levels` must be numbers from 0 to 1, of the shape [Q]. Received: levels={levels}"
-        )
-    return levels
 
 
 def _check(

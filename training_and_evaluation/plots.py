@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from taylorformer.training_and_evaluation.levels import check_levels
 from taylorformer.training_and_evaluation.plot_style import (
     BAND_50,
     BAND_50_LEVELS,
@@ -160,10 +161,11 @@ def plot_reliability(
         The figure; `save_figure` writes it.
 
     Raises:
-        ValueError: arrays that do not fit one another.
+        TypeError, ValueError: levels that are no numbers from 0 to 1, or another number of shares.
     """
-    levels, shares = np.asarray(levels, np.float64), np.asarray(shares, np.float64)
-    if levels.ndim != 1 or not len(levels) or shares.shape != levels.shape:
+    levels, shares = check_levels("levels", levels), np.asarray(shares, np.float64)
+    shares = np.atleast_1d(shares)
+    if shares.shape != levels.shape:
         raise ValueError(
             "`levels` and `shares` must be [Q], Q at least 1. "
             f"Received: {list(levels.shape)} and {list(shares.shape)}"

@@ -7,7 +7,8 @@ In the order of their imports, which only goes up this list:
 - one series, and where it comes from: `series`, `files`, `datasets`, `long_table` (several series
   in one table), `report` (what is in a table);
 - rows to predict: `continued_stamps`, `future`;
-- windows for a model: `panel` (several series as one), `split` (where windows lie),
+- windows for a model: `panel` (several series as one), `split` (where windows lie), `odd_series`
+  (which of them are unlike the others),
   `training_statistics` and `scaler` (with `array_ops`, one formula for NumPy and TensorFlow),
   `windows`.
 """

@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 
 from taylorformer.data_wrangler.tables.frames import (
+    TARGET_NAME,
     as_names,
     check_columns,
     check_frame,
+    check_name,
     check_roles,
     flatten_index,
     index_levels,
@@ -20,7 +22,6 @@ from taylorformer.data_wrangler.tables.frames import (
 # long format of many forecasting libraries, and come before the others.
 _TIME_NAMES = ("ds", "date", "time", "timestamp", "datetime")
 _ID_NAME = "unique_id"
-_TARGET_NAME = "y"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,6 +116,8 @@ class Columns:
                 than one choice for time or target.
         """
         check_frame(frame)
+        check_name("time_column", time_column)
+        check_name("id_column", id_column)
         levels = index_levels(frame)
         names: list[Hashable] = list(frame.columns)
         covariates = as_names("covariate_columns", covariate_columns)
@@ -183,8 +186,8 @@ def _find_time(
 
 
 def _find_targets(left: list[Hashable]) -> tuple[Hashable, ...]:
-    if _TARGET_NAME in left:
-        return (_TARGET_NAME,)
+    if TARGET_NAME in left:
+        return (TARGET_NAME,)
     if len(left) != 1:
         raise ValueError(
             "`target_columns` must be given where not exactly one column is left. "

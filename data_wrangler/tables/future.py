@@ -1,7 +1,7 @@
 """Rows to predict: putting them after a series, from a table of the future or without one."""
 
 import dataclasses
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,10 @@ class FutureRows:
 
 
 def split_future(
-    future: pd.DataFrame, columns: Columns, names: Sequence[str]
+    future: pd.DataFrame,
+    columns: Columns,
+    names: Sequence[str],
+    optional: Collection[str] = (),
 ) -> Mapping[str, FutureRows]:
     """Splits a table of the future into the rows of each series.
 
@@ -58,6 +61,7 @@ def split_future(
             columns. Rows of ids that are not in `names` are left out.
         columns: which columns play which part; only `id_column` is read here.
         names: the names of the series, see `split_table`.
+        optional: those of them that may have no rows, and are not returned then.
 
     Returns:
         For each of `names` the `future` of `extend_series`. Without a column of ids it is the whole
@@ -83,7 +87,7 @@ def split_future(
     except ColumnError as error:
         raise ValueError(error.describe("future")) from error
     names_in_future = set(ids.names)
-    missing = [name for name in names if name not in names_in_future]
+    missing = [name for name in names if name not in {*names_in_future, *optional}]
     if missing:
         raise ValueError(
             f"`future` must have rows for every series. Received: none for {listed(missing)}"
@@ -93,7 +97,7 @@ def split_future(
     groups = {
         name: (part, label) for name, part, label in zip(ids.names, parts, ids.labels, strict=True)
     }
-    return {name: whole.take(*groups[name]) for name in names}
+    return {name: whole.take(*groups[name]) for name in names if name in groups}
 
 
 def extend_series(

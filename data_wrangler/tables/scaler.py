@@ -172,10 +172,19 @@ class WindowScaler:
             panel.time_unit,
         )
 
-    def with_series(self, data: Panel | Series | Iterable[Series]) -> "WindowScaler":
-        """Returns a scaler for further series, too, measured on all rows that they have here.
+    def with_series(
+        self,
+        data: Panel | Series | Iterable[Series],
+        num_train_rows: Mapping[str, int] | None = None,
+    ) -> "WindowScaler":
+        """Returns a scaler for further series, too.
 
         Series that this scaler has already are not measured again.
+
+        Args:
+            data: the series.
+            num_train_rows: for their names how many of the first rows are measured. None: all that
+                they have here.
 
         Raises:
             ValueError: a column of a further series holds no value.
@@ -184,7 +193,11 @@ class WindowScaler:
         new = [one for one in as_panel(data).series if one.name not in names]
         if not new:
             return self
-        measured = [measure_series(one, one.num_rows, self.spec, self.scaling) for one in new]
+        ends = [one.num_rows if num_train_rows is None else num_train_rows[one.name] for one in new]
+        measured = [
+            measure_series(one, end, self.spec, self.scaling)
+            for one, end in zip(new, ends, strict=True)
+        ]
         return dataclasses.replace(
             self,
             names=(*self.names, *(one.name for one in new)),

@@ -2,10 +2,16 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from taylorformer.data_wrangler.checks import check_choice, check_integer, check_number
+from taylorformer.data_wrangler.checks import (
+    check_choice,
+    check_integer,
+    check_number,
+    shortest_float,
+)
 from taylorformer.data_wrangler.tables.panel import Panel
 
 PARTS = ("training", "validation", "test")
@@ -37,13 +43,37 @@ class WindowSpec:
     horizon: int
 
     def __post_init__(self) -> None:
-        check_integer("context_length", self.context_length, 1)
-        check_integer("horizon", self.horizon, 1)
+        for name in ("context_length", "horizon"):
+            object.__setattr__(self, name, check_integer(name, getattr(self, name), 1))
 
     @property
     def length(self) -> int:
         """N = N_C + N_T."""
         return self.context_length + self.horizon
+
+
+def check_fractions(fractions: Any) -> tuple[float, ...]:
+    """Returns the shares of training, validation and test as floats.
+
+    Args:
+        fractions: three numbers, in a sequence or an array `[3]`.
+
+    Raises:
+        TypeError: no sequence of numbers.
+        ValueError: fractions that are negative or do not add up to 1.
+    """
+    is_array = isinstance(fractions, np.ndarray) and fractions.ndim == 1
+    is_sequence = isinstance(fractions, Sequence) and not isinstance(fractions, str | bytes)
+    if not (is_array or is_sequence):
+        raise TypeError(f"`fractions` must be three shares. Received: fractions={fractions!r}")
+    for share in fractions:
+        check_number("fractions", share)
+    shares = tuple(shortest_float(share) for share in fractions)
+    if len(shares) != len(PARTS) or min(shares) < 0 or abs(sum(shares) - 1) > _FRACTION_TOLERANCE:
+        raise ValueError(
+            f"`fractions` must be three shares that add up to 1. Received: fractions={shares}"
+        )
+    return shares
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +106,8 @@ class Split:
                 "`train_end`, `validation_end` and `num_rows` must be in order. "
                 f"Received: {self.train_end}, {self.validation_end}, {self.num_rows}"
             )
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, int(getattr(self, field.name)))
 
     @classmethod
     def chronological(
@@ -88,23 +120,11 @@ class Split:
             fractions: the shares of training, validation and test. Their sum is 1.
 
         Raises:
-            ValueError: fractions that are negative or do not add up to 1.
+            TypeError, ValueError: see `check_fractions`.
         """
-        check_integer("num_rows", num_rows, 0)
-        if isinstance(fractions, str) or not isinstance(fractions, Sequence):
-            raise TypeError(f"`fractions` must be three shares. Received: fractions={fractions!r}")
-        for share in fractions:
-            check_number("fractions", share)
-        if (
-            len(fractions) != len(PARTS)
-            or min(fractions) < 0
-            or abs(sum(fractions) - 1) > _FRACTION_TOLERANCE
-        ):
-            raise ValueError(
-                "`fractions` must be three shares that add up to 1. "
-                f"Received: fractions={tuple(fractions)}"
-            )
-        borders = np.floor(np.cumsum(fractions) * num_rows + _ROW_TOLERANCE)
+        num_rows = check_integer("num_rows", num_rows, 0)
+        shares = check_fractions(fractions)
+        borders = np.floor(np.cumsum(shares) * num_rows + _ROW_TOLERANCE)
         return cls(int(borders[0]), min(int(borders[1]), num_rows), num_rows)
 
     def rows(self, part: str) -> range:
@@ -204,8 +224,7 @@ def spaced_starts(starts: np.ndarray, step: int, count: int | None = None) -> np
     Returns:
         The chosen first rows, increasing.
     """
-    check_integer("step", step, 1)
-    chosen = starts[::-1][::step]
+    chosen = starts[::-1][:: check_integer("step", step, 1)]
     if count is not None:
         chosen = chosen[: check_integer("count", count, 1)]
     return chosen[::-1]

@@ -37,6 +37,8 @@ def read_stamps(column: pd.Series, name: Hashable, date_format: str | None) -> p
         column = column.astype("object").map(str)
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
+    if isinstance(column.dtype, pd.ArrowDtype):
+        column = _without_arrow(column)
     empty = column.isna().to_numpy()
     if empty.any():
         row = int(empty.argmax())
@@ -49,6 +51,15 @@ def read_stamps(column: pd.Series, name: Hashable, date_format: str | None) -> p
     if pd.api.types.is_numeric_dtype(dtype):
         return _read_number_stamps(column, name)
     return _read_text_stamps(column, name, date_format or _ISO_8601)
+
+
+def _without_arrow(column: pd.Series) -> pd.Series:
+    """Gives a column of Arrow's types those of NumPy and pandas."""
+    if column.dtype.kind == "M":
+        return pd.Series(pd.DatetimeIndex(column), column.index, name=column.name)
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column
+    return column.astype("object")
 
 
 def _read_number_stamps(column: pd.Series, name: Hashable) -> pd.Index:

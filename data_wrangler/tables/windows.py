@@ -248,9 +248,9 @@ class Windows:
         import tensorflow as tf
 
         starts = self._check_starts(starts)
-        check_integer("batch_size", batch_size, 1)
-        check_integer("seed", seed, 0)
-        check_integer("first_batch", first_batch, 0)
+        batch_size = check_integer("batch_size", batch_size, 1)
+        seed = check_integer("seed", seed, 0)
+        first_batch = check_integer("first_batch", first_batch, 0)
         seed_word = int(np.random.SeedSequence(seed).generate_state(1)[0])
         count = len(starts)
         all_starts = tf.constant(starts)
@@ -276,7 +276,7 @@ class Windows:
         """
         import tensorflow as tf
 
-        check_integer("batch_size", batch_size, 1)
+        batch_size = check_integer("batch_size", batch_size, 1)
         batches = tf.data.Dataset.from_tensor_slices(self._check_starts(starts)).batch(batch_size)
         return self._gathered(batches)
 

@@ -1,7 +1,7 @@
 """The commands that forecast a table: `fit`, `forecast`, `backtest` and `export`."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -176,6 +176,15 @@ def _show_training(forecaster: "Forecaster") -> None:
         f"the weights kept are those of step {report['best_step']}, chosen on "
         f"{report['num_validation_windows']} validation windows."
     )
+    _show_left_out("the training", report["left_out"])
+
+
+def _show_left_out(work: str, left_out: Mapping[str, str]) -> None:
+    """Names the series that a command could not use, with the reasons."""
+    from taylorformer.data_wrangler.tables.odd_series import by_reason
+
+    if left_out:
+        click.echo(f"Left out of {work}: {by_reason(left_out)}.")
 
 
 def _check_free(folder: Path, resume: bool) -> None:
@@ -263,6 +272,7 @@ def forecast(
     result.save(output, quantiles, overwrite=overwrite)
     save_figure(figure, picture, overwrite=overwrite)
     click.echo(f"Wrote {output} and {picture}: {samples} samples.")
+    _show_left_out("the forecast", result.left_out)
 
 
 def _checked_picture(
@@ -362,6 +372,7 @@ def backtest(
             float_format=lambda value: f"{value:.{_SHOWN_DIGITS}g}", na_rep=""
         )
     )
+    _show_left_out("the back-test", result.left_out)
     if output is not None:
         result.save(output, overwrite=overwrite)
         click.echo(f"Wrote {output}.")

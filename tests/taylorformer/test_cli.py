@@ -1,6 +1,7 @@
 """The command line: from a file to a model folder, a forecast and scores."""
 
 import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from forecasting import TINY, long_table, wave_table
+from forecasting import TINY, good_panel, long_table, odd_panel, wave_table
 
 from taylorformer.cli import main
 from taylorformer.data_wrangler import read_table
@@ -147,6 +148,28 @@ def test_forecast_at_the_times_of_a_table(folder, run, tmp_path):
     )
     assert code == 0 and picture.exists() and not output.with_suffix(".png").exists()
     assert list(pd.read_csv(output)["ds"]) == ["2020-03-31", "2020-04-02"]
+
+
+@pytest.mark.filterwarnings("ignore:some series are odd:UserWarning")
+def test_series_that_are_left_out_are_named(run, tmp_path):
+    table, model = tmp_path / "panel.csv", tmp_path / "model"
+    odd = odd_panel("one row", "all missing", "short")
+    pd.concat([good_panel(3), odd]).to_csv(table, index=False)
+    code, out, error = run("fit", table, "--model", model, *FIT, "--max-steps", "3")
+    assert code == 0, error
+    names = "one row, all missing (no value of every target in the training part), short (fewer"
+    assert f"Left out of the training: {names}" in out and "Trained 3 steps" in out
+    output = ("--output", tmp_path / "f.csv", "--samples", "2")
+    code, out, error = run("forecast", table, "--model", model, *output)
+    assert code == 0, error
+    assert "Left out of the forecast: all missing (no value" in out and "one row (" in out
+    assert "all missing" not in set(pd.read_csv(tmp_path / "f.csv")["unique_id"])
+    output = ("--output", tmp_path / "scores", "--samples", "1")
+    code, out, error = run("backtest", table, "--model", model, *output)
+    assert code == 0, error
+    assert "Left out of the back-test: one row, all missing (not there in training" in out
+    left_out = json.loads((tmp_path / "scores" / "backtest.json").read_text())["left_out"]
+    assert set(left_out) == {"one row", "all missing", "short"}
 
 
 def test_backtest_shows_and_writes_scores(folder, run, tmp_path):

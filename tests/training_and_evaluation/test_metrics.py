@@ -115,7 +115,7 @@ def test_reliability_says_what_the_intervals_say(scored):
     with pytest.raises(ValueError, match=r"with Q = 19\. Received: \[9, 5, 18\]"):
         average_reliability(points[..., 1:])
     for levels in ([], [0.1, 1.5], [[0.1]], [np.nan]):
-        with pytest.raises(ValueError, match="`levels` must be numbers from 0 to 1"):
+        with pytest.raises(ValueError, match="`levels` must be a level from 0 to 1"):
             free_running_reliability(samples, y, mask, levels)
 
 

@@ -36,6 +36,7 @@ from taylorformer.training_and_evaluation.experiments.scores import (
 from taylorformer.training_and_evaluation.experiments.settings import ExperimentSettings
 from taylorformer.training_and_evaluation.training.progress import TrainingBar, WorkProgress
 from taylorformer.training_and_evaluation.training.resumable_fit import (
+    ScoreNames,
     TrainingProgress,
     resumable_fit,
 )
@@ -251,15 +252,15 @@ def _record(
         if paper is not None:
             mean, deviation = paper
             tables[name]["paper_log_likelihood"] = {"mean": mean, "standard_deviation": deviation}
-    history = progress.history
+    history, names = progress.history, ScoreNames.of(model)
     return {
         "command": settings.command,
         "settings": dataclasses.asdict(settings),
         "score": way,
         "parameters": int(sum(np.prod(weight.shape) for weight in model.trainable_weights)),
         "min_scale": model.min_scale,
-        "iterations": int(history[-1]["step"]),
-        "best_iteration": int(history[progress.best_epoch - 1]["step"]),
+        "iterations": progress.steps,
+        "best_iteration": progress.best_step,
         "seconds": {"training": round(progress.seconds, 1)},
         "processor": devices(),
         "network": _class_and_arguments(model),
@@ -267,8 +268,8 @@ def _record(
         "curve": [
             {
                 "step": int(row["step"]),
-                "training_nll": finite_or_none(row["teacher_forced_nll"]),
-                "validation_nll": finite_or_none(row["validation_teacher_forced_nll"]),
+                "training_nll": finite_or_none(row[names.nll]),
+                "validation_nll": finite_or_none(row[names.validation_nll]),
             }
             for row in history
         ],

@@ -99,6 +99,8 @@ class Backtest:
         num_scored_points: how many of their targets have a true value.
         num_samples: S, samples of each window; 0: only teacher-forced scores.
         seed: of the samples.
+        left_out: the names of series that could not be scored, with the reason.
+        notes: the names of series that are scored and odd, with what is odd about them.
     """
 
     scores: pd.DataFrame
@@ -110,6 +112,8 @@ class Backtest:
     num_scored_points: int
     num_samples: int
     seed: int
+    left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def plot_reliability(self) -> "Figure":
         """Draws the share of truths at or below each quantile of the model against its level.
@@ -153,7 +157,8 @@ class Backtest:
 
         `scores.csv`, `by_step.csv`, `by_window.csv`, and `backtest.json` with all of them in one;
         from samples also `reliability.csv`, `reliability.png` and `by_step.png`. An empty cell, in
-        JSON null, is a score that does not exist.
+        JSON null, is a score that does not exist. `backtest.json` also names the series that were
+        left out.
 
         Args:
             folder: made if it is not there. Other files in it stay.
@@ -183,6 +188,8 @@ class Backtest:
         tables = ("scores", "by_step", "by_window", "reliability")
         return {
             **{name: getattr(self, name) for name in counts},
+            "left_out": dict(self.left_out),
+            "notes": dict(self.notes),
             **{name: _columns(getattr(self, name)) for name in tables if len(getattr(self, name))},
         }
 
@@ -237,9 +244,9 @@ def backtest(
         TypeError, ValueError: an argument outside its range; no window with a scored target; or
             windows of `fit_starts` that share a target with `starts`.
     """
-    check_integer("num_samples", num_samples, 0)
-    check_integer("seed", seed, -(2**63), 2**63 - 1)
-    check_integer("batch_size", batch_size, 1)
+    num_samples = check_integer("num_samples", num_samples, 0)
+    seed = check_integer("seed", seed, -(2**63), 2**63 - 1)
+    batch_size = check_integer("batch_size", batch_size, 1)
     check_choice("units", units, UNITS)
     if not isinstance(name, str) or name in NAIVE_LINES:
         raise ValueError(

@@ -94,7 +94,7 @@ def run_demo(
     Args:
         output: the folder, made if it is not there. Other files in it stay.
         seed: of the first weights, the order of training windows, dropout and samples.
-        steps: training steps. A number that does not divide into epochs is rounded up.
+        steps: training steps.
         num_samples: S, samples a forecast.
         settings: everything else. None: `DemoSettings()`.
         overwrite: replace files of these names.

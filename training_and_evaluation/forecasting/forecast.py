@@ -1,16 +1,17 @@
 """A forecast: joint samples at stamps, their quantiles, and both as a table and a picture."""
 
 import dataclasses
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from taylorformer.data_wrangler.checks import check_number, listed
+from taylorformer.data_wrangler.checks import check_number, listed, shortest_float
 from taylorformer.data_wrangler.tables.files import write_table
 from taylorformer.data_wrangler.tables.long_table import id_text
+from taylorformer.training_and_evaluation.levels import check_levels
 from taylorformer.training_and_evaluation.metrics import sample_quantiles
 from taylorformer.training_and_evaluation.plots import plot_forecast
 
@@ -48,6 +49,8 @@ class Forecast:
         ids: of the series, with the type that they have in the table; empty: the names.
         context_stamps: for each series the stamps that were read.
         context_values: for each series the values that were read, `[N_C, D_y]`.
+        left_out: the names of series that could not be forecast, with the reason.
+        notes: the names of series that are forecast and odd, with what is odd about them.
     """
 
     samples: np.ndarray
@@ -59,6 +62,8 @@ class Forecast:
     ids: tuple[Any, ...] = ()
     context_stamps: tuple[pd.Index, ...] = ()
     context_values: tuple[np.ndarray, ...] = ()
+    left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def mean(self) -> np.ndarray:
@@ -74,21 +79,24 @@ class Forecast:
         """Returns quantiles of the samples, with linear interpolation.
 
         Args:
-            q: a level from 0 to 1, or Q of them.
+            q: a level from 0 to 1, or Q different ones.
 
         Returns:
             `[B, N_T, D_y]` for one level, `[B, N_T, D_y, Q]` for several.
 
         Raises:
-            ValueError: a level outside 0 to 1.
+            TypeError: `q` is no number and no list of numbers.
+            ValueError: a level outside 0 to 1, or twice.
         """
-        levels = np.asarray(q, np.float64)
-        if levels.ndim > 1 or not ((levels >= 0) & (levels <= 1)).all():
-            raise ValueError(f"`q` must be a level from 0 to 1, or a list of them. Received: {q!r}")
-        if not levels.size:
+        quantiles = self._quantiles(check_levels("q", q, minimum=0))
+        is_one = np.ndim(q) == 0 and hasattr(q, "__float__")
+        return quantiles[..., 0] if is_one else quantiles
+
+    def _quantiles(self, levels: np.ndarray) -> np.ndarray:
+        """Returns the quantiles of checked levels `[Q]`, `[B, N_T, D_y, Q]`."""
+        if not len(levels):
             return np.empty((*self.samples.shape[1:], 0))
-        quantiles = np.moveaxis(sample_quantiles(self.samples, levels.ravel()), 0, -1)
-        return quantiles[..., 0] if levels.ndim == 0 else quantiles
+        return np.moveaxis(sample_quantiles(self.samples, levels), 0, -1)
 
     def interval(self, share: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Returns the central interval that holds a share of the samples.
@@ -98,10 +106,14 @@ class Forecast:
 
         Returns:
             The lower and the upper end, `[B, N_T, D_y]` each.
+
+        Raises:
+            TypeError: `share` is no number.
+            ValueError: it is not between 0 and 1.
         """
-        share = check_number("share", share, above=0, below=1)
+        check_number("share", share, above=0, below=1)
         # 0.5 - 0.9 / 2 is 0.04999999999999999 in floating point.
-        tail = round(0.5 - share / 2, _LEVEL_DIGITS)
+        tail = round(0.5 - shortest_float(share) / 2, _LEVEL_DIGITS)
         return self.quantile(tail), self.quantile(1 - tail)
 
     def select(self, name: Any) -> "Forecast":
@@ -113,7 +125,8 @@ class Forecast:
         name = id_text(name)
         if name not in self.names:
             names = listed([repr(one) for one in self.names])
-            raise KeyError(f"`name` must be one of {names}. Received: name={name!r}")
+            reason = f", left out: {self.left_out[name]}" if name in self.left_out else ""
+            raise KeyError(f"`name` must be one of {names}. Received: name={name!r}{reason}")
         index = self.names.index(name)
         one = slice(index, index + 1)
         return dataclasses.replace(
@@ -126,19 +139,22 @@ class Forecast:
             context_values=self.context_values[one],
         )
 
-    def to_frame(self, quantiles: Sequence[float] = DEFAULT_QUANTILES) -> pd.DataFrame:
+    def to_frame(self, quantiles: Sequence[float] | float = DEFAULT_QUANTILES) -> pd.DataFrame:
         """Makes a table, one row a series, stamp and target column.
 
         Args:
-            quantiles: levels from 0 to 1; 0.05 becomes the column `q05`, 0.975 `q97.5`.
+            quantiles: levels from 0 to 1, or one; 0.05 becomes the column `q05`, 0.975 `q97.5`.
 
         Returns:
             A table with the id column if there is one, the time column, `target` (the name of the
             target column) if there are several, `mean`, `stddev` and the quantiles.
+
+        Raises:
+            TypeError, ValueError: levels as in `quantile`.
         """
-        levels = list(quantiles)
+        levels = check_levels("quantiles", quantiles, minimum=0)
         statistics = {"mean": self.mean, "stddev": self.stddev}
-        quantile_values = np.moveaxis(self.quantile(levels), -1, 0)
+        quantile_values = np.moveaxis(self._quantiles(levels), -1, 0)
         for level, values in zip(levels, quantile_values, strict=True):
             statistics[quantile_name(level)] = values
         parts = []

@@ -2,13 +2,11 @@
 
 import dataclasses
 import functools
-import hashlib
-import json
 import os
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
@@ -16,10 +14,21 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from taylorformer.data_wrangler.checks import check_choice, check_integer, listed
+from taylorformer.data_wrangler.checks import (
+    check_choice,
+    check_integer,
+    check_optional_integer,
+    listed,
+)
 from taylorformer.data_wrangler.tables.columns import Columns
-from taylorformer.data_wrangler.tables.future import extend_series, split_future
+from taylorformer.data_wrangler.tables.frames import (
+    ForeignTable,
+    as_frame,
+    check_frame,
+    type_name,
+)
 from taylorformer.data_wrangler.tables.long_table import ids_of, split_table
+from taylorformer.data_wrangler.tables.odd_series import OddSeries
 from taylorformer.data_wrangler.tables.panel import Panel, as_panel
 from taylorformer.data_wrangler.tables.scaler import WindowScaler
 from taylorformer.data_wrangler.tables.series import Series
@@ -30,55 +39,45 @@ from taylorformer.data_wrangler.tables.split import (
     WindowSpec,
     evenly_spaced,
     panel_window_starts,
-    spaced_starts,
 )
-from taylorformer.data_wrangler.tables.stamps import NANOSECONDS
 from taylorformer.data_wrangler.tables.windows import Windows
 from taylorformer.data_wrangler.whole_files import find_file, replaced_together
 from taylorformer.model.saved_model_folder import check_export_folder
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.forecasting.backtest import Backtest, backtest
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
-from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset, find_preset
+from taylorformer.training_and_evaluation.forecasting.left_out import (
+    backtest_starts,
+    extend_each,
+    odd_in_backtest,
+    odd_in_forecast,
+    odd_in_training,
+    with_scales_of,
+)
+from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset
 from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
     FILE,
     MODEL_FILE,
     SavedForecaster,
 )
-from taylorformer.training_and_evaluation.training.plan import LARGEST_TRAINING_SEED
+from taylorformer.training_and_evaluation.forecasting.settings import ForecasterSettings
+from taylorformer.training_and_evaluation.forecasting.training_seen import (
+    Borders,
+    fingerprint,
+    x_range,
+)
 from taylorformer.training_and_evaluation.training.resumable_fit import (
     TrainingProgress,
     resumable_fit,
 )
 
-Table = pd.DataFrame | Series | Panel | Sequence[Series]
+Table = pd.DataFrame | pd.Series | ForeignTable | Series | Panel | Sequence[Series]
 
 # x is float32, whose rounding must not look like a longer window.
 _X_TOLERANCE = 1e-4
 _ID_COLUMN = "unique_id"
 # Enough windows to know the scale of a naive line to a few percent.
 _MOST_NAIVE_WINDOWS = 4096
-
-
-class _Borders(NamedTuple):
-    """The last times of the training and the validation part of a series; None: it has no rows."""
-
-    last_train: int | float | None
-    last_validation: int | float | None
-
-    @classmethod
-    def of(cls, series: Series, split: Split) -> "_Borders":
-        ends = (split.train_end, split.validation_end)
-        return cls(*(series.time[end - 1].item() if end else None for end in ends))
-
-    def split(self, series: Series, time_unit: str | None) -> Split:
-        """Splits a series, the same or a longer one, at the same times."""
-        rows = []
-        for last in self:
-            if last is not None and time_unit is not None and series.time_unit is not None:
-                last = last * NANOSECONDS[time_unit] // NANOSECONDS[series.time_unit]
-            rows.append(0 if last is None else int(np.searchsorted(series.time, last, "right")))
-        return Split(rows[0], rows[1], series.num_rows)
 
 
 class Forecaster(BaseEstimator):
@@ -115,7 +114,10 @@ class Forecaster(BaseEstimator):
         scaler_: the `WindowScaler`.
         columns_: the `Columns` of the table.
         history_: a table of the training, one row an epoch, in scaled units.
-        report_: what training saw, for people and for JSON.
+        report_: what training saw, for people and for JSON. `left_out` maps the names of series
+            that were not trained on to the reason, `notes` those of odd ones that were to what is
+            odd about them.
+        settings_: the `ForecasterSettings` of the training: `set_params` does not change them.
 
     Raises:
         TypeError, ValueError: an argument outside its range, in `fit`.
@@ -154,12 +156,8 @@ class Forecaster(BaseEstimator):
         Raises:
             TypeError, ValueError: an argument outside its range.
         """
-        spec = WindowSpec(self.context_length, self.horizon)
-        check_integer("seed", self.seed, 0, LARGEST_TRAINING_SEED)
-        Split.chronological(0, self.fractions)
-        names = ("scaling", "max_steps", "batch_size", "learning_rate")
-        changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        return spec, dataclasses.replace(find_preset(self.preset), **changes)
+        settings = ForecasterSettings.of(self.get_params(deep=False))
+        return settings.spec, settings.preset
 
     def fit(
         self,
@@ -178,9 +176,14 @@ class Forecaster(BaseEstimator):
     ) -> "Forecaster":
         """Trains on a table.
 
+        Where there are several series, those without a training window or without a value to
+        predict are left out, and named in one warning and in `report_["left_out"]`; the weights
+        are those of the same table without them. A series that is constant, short or stopped
+        early is trained on.
+
         Args:
-            data: a table, one row for each stamp (and series); or `Series`, which name their
-                columns themselves.
+            data: a table, one row for each stamp (and series): a pandas DataFrame, or one of
+                another library, see `as_frame`; or `Series`, which name their columns themselves.
             time_column: see `Columns.resolve`, which guesses what is not given: the long format
                 `unique_id`, `ds`, `y` needs no argument.
             target_columns: one name or several.
@@ -206,7 +209,8 @@ class Forecaster(BaseEstimator):
             KeyboardInterrupt: the user stopped. After the first epoch the forecaster is fitted,
                 with the best weights so far.
         """
-        spec, preset = self.plan()
+        settings = ForecasterSettings.of(self.get_params(deep=False))
+        spec, preset = settings.spec, settings.preset
         resolve = functools.partial(
             Columns.resolve,
             time_column=time_column,
@@ -216,47 +220,61 @@ class Forecaster(BaseEstimator):
             date_format=date_format,
         )
         panel, columns = _read(data, resolve, unsorted, duplicates)
-        panel = self._with_training_values(panel)
-        splits = [Split.chronological(one.num_rows, self.fractions) for one in panel.series]
+        all_splits = {
+            one.name: Split.chronological(one.num_rows, settings.fractions) for one in panel.series
+        }
+        odd = odd_in_training(panel, all_splits, spec)
+        _warn(odd.describe("the training"))
+        whole, panel = panel, _without(panel, odd)
+        splits = [all_splits[name] for name in panel.names]
         starts = panel_window_starts(panel, splits, spec, "training")
         train_ends = [split.train_end for split in splits]
         windows = Windows(panel, WindowScaler.fit(panel, spec, train_ends, preset.scaling))
+        left_out = [one for one in whole.series if one.name in odd.left_out]
+        scaler = with_scales_of(windows.scaler, left_out, all_splits)
         validation = self._validation_starts(windows, splits, preset)
         validation_data = None
         if validation is not None:
             validation_data = windows.evaluation_dataset(validation, preset.batch_size)
-        model = self._new_model(preset, panel.num_covariates)
+        model = self._new_model(settings, panel.num_covariates)
         progress = TrainingProgress()
         try:
             resumable_fit(
                 model,
-                lambda first: windows.training_dataset(starts, preset.batch_size, self.seed, first),
+                lambda first: windows.training_dataset(
+                    starts, preset.batch_size, settings.seed, first
+                ),
                 validation_data,
                 preset.plan,
                 checkpoint=checkpoint,
                 resume=resume,
-                fingerprint=_fingerprint([self.seed, self.run_eagerly], preset, windows, splits),
+                fingerprint=fingerprint(settings, windows, splits),
                 callbacks=callbacks,
                 progress=progress,
             )
         finally:
             if progress.epoch:
                 self.model_ = model
-                self.scaler_ = windows.scaler
+                self.settings_ = settings
+                self.scaler_ = scaler
                 self.columns_ = columns
                 self.history_ = pd.DataFrame(progress.history)
+                scaled = set(scaler.names)
                 self.borders_ = {
-                    one.name: _Borders.of(one, split)
-                    for one, split in zip(panel.series, splits, strict=True)
+                    one.name: Borders.of(one, all_splits[one.name])
+                    for one in whole.series
+                    if one.name in scaled
                 }
-                self.x_range_ = _x_range(windows, starts)
+                self.x_range_ = x_range(windows, starts)
                 self.report_: dict[str, Any] = {
                     "series": {one.name: one.missing_summary() for one in panel.series},
+                    "left_out": odd.left_out,
+                    "notes": odd.notes,
                     "num_training_windows": len(starts),
                     "num_validation_windows": 0 if validation is None else len(validation),
                     "num_weights": int(model.count_params()),
-                    "training_steps": progress.epoch * preset.plan.epoch_steps,
-                    "best_step": progress.best_epoch * preset.plan.epoch_steps,
+                    "training_steps": progress.steps,
+                    "best_step": progress.best_step,
                 }
         scores = self.history_.get("validation_teacher_forced_nll")
         if scores is not None and not np.isfinite(scores).any():
@@ -266,23 +284,6 @@ class Forecaster(BaseEstimator):
                 stacklevel=2,
             )
         return self
-
-    def _with_training_values(self, panel: Panel) -> Panel:
-        """Leaves out those of several series that have no values to measure a scale on."""
-        kept: list[Series] = []
-        left_out: list[Series] = []
-        for one in panel.series:
-            end = Split.chronological(one.num_rows, self.fractions).train_end
-            has_values = end > 0 and bool((one.last_observed_row[end - 1] >= 0).all())
-            (kept if has_values else left_out).append(one)
-        if not left_out or not kept:
-            return panel
-        warnings.warn(
-            "series without a value of every target in their training part are left out: "
-            f"{listed([one.name for one in left_out])}",
-            stacklevel=3,
-        )
-        return Panel(kept)
 
     @staticmethod
     def _validation_starts(
@@ -303,13 +304,15 @@ class Forecaster(BaseEstimator):
             return None
         return evenly_spaced(starts, preset.max_validation_windows)
 
-    def _new_model(self, preset: ForecastPreset, num_covariates: int) -> Taylorformer:
+    @staticmethod
+    def _new_model(settings: ForecasterSettings, num_covariates: int) -> Taylorformer:
         # Time alone says which points are neighbours: a covariate does not bring stamps together.
         neighbour_dims = 1 if num_covariates else None
+        preset = settings.preset
         model = Taylorformer(
-            **preset.model_arguments, neighbour_dims=neighbour_dims, seed=self.seed
+            **preset.model_arguments, neighbour_dims=neighbour_dims, seed=settings.seed
         )
-        model.compile(preset.plan.make_optimizer(), run_eagerly=self.run_eagerly)
+        model.compile(preset.plan.make_optimizer(), run_eagerly=settings.run_eagerly)
         return model
 
     # Forecasts and scores.
@@ -317,7 +320,7 @@ class Forecaster(BaseEstimator):
     def forecast(
         self,
         data: Table,
-        future: pd.DataFrame | None = None,
+        future: pd.DataFrame | ForeignTable | None = None,
         *,
         horizon: int | None = None,
         num_samples: int = 100,
@@ -328,6 +331,14 @@ class Forecaster(BaseEstimator):
         progress: Callable[[int, int], None] | None = None,
     ) -> Forecast:
         """Forecasts what comes after the last row of every series.
+
+        Where there are several series, one that cannot be forecast does not stop the others: it is
+        left out, and named in one warning and in `Forecast.left_out`. These are series without a
+        value of every target, and those whose scale or whose next stamps cannot be known: a series
+        that was not there in training and has fewer than two values, or one of a single row
+        without a `future`, unless another series has its stamp. `Forecast.notes` says which of the
+        others are odd: new, constant, or stopped (its forecast begins after its last row, however
+        long ago that is).
 
         Args:
             data: the past, a table with the columns of training. The last `context_length` rows of
@@ -346,39 +357,51 @@ class Forecaster(BaseEstimator):
 
         Returns:
             The forecast, in the units of the table. It does not depend on which other series are
-            in the table, nor on anything that follows the last row.
+            in the table (but for the stamps after a single row), nor on anything that follows the
+            last row.
 
         Raises:
             NotFittedError: before `fit`.
             TypeError, ValueError: a table that cannot be read, or `future` is missing where the
-                covariates need it, or stamps of it that do not follow.
+                covariates need it, or stamps of it that do not follow; or no series that can be
+                forecast.
         """
         self._check_fitted()
-        check_integer("num_samples", num_samples, 1)
-        check_integer("batch_size", batch_size, 1)
-        if horizon is not None:
-            check_integer("horizon", horizon, 1)
-        panel, ids = self._panel(data, unsorted, duplicates)
-        futures: Mapping[str, Any] = dict.fromkeys(panel.names)
+        num_samples = check_integer("num_samples", num_samples, 1)
+        seed = check_integer("seed", seed, -(2**63), 2**63 - 1)
+        batch_size = check_integer("batch_size", batch_size, 1)
+        horizon = check_optional_integer("horizon", horizon, 1)
+        future_frame = None if future is None else as_frame(future, "future")
         if future is not None:
-            futures = split_future(future, self._columns_of_output(panel), panel.names)
-        context_length = self.scaler_.spec.context_length
-        num_rows = self.scaler_.spec.horizon if horizon is None and future is None else horizon
-        extended = [
-            extend_series(one, num_rows=num_rows, future=futures[one.name], columns=self.columns_)
-            for one in panel.series
-        ]
+            check_frame(future_frame, "future")
+        whole, ids = self._panel(data, unsorted, duplicates)
+        columns_of_output = self._columns_of_output(whole)
+        spec = self.scaler_.spec
+        num_rows = spec.horizon if horizon is None and future is None else horizon
+        odd = odd_in_forecast(whole, self.scaler_, self._new_names(whole))
+        longer_series = extend_each(
+            whole, odd, spec, num_rows, future_frame, self.columns_, columns_of_output
+        )
+        panel = _without(whole, odd)
+        extended = list(longer_series.values())
         scaler = self._scaler_for(panel)
         lengths = [
-            (min(context_length, one.num_rows), longer.num_rows - one.num_rows)
+            (min(spec.context_length, one.num_rows), longer.num_rows - one.num_rows)
             for one, longer in zip(panel.series, extended, strict=True)
+        ]
+        # Odd series are drawn apart from the others: the last bits of what is drawn depend on the
+        # batch, and those of the others are to be the same without them.
+        groups = [
+            (one.name in odd.notes, length)
+            for one, length in zip(panel.series, lengths, strict=True)
         ]
         num_targets = max(length for _, length in lengths)
         samples = np.full((num_samples, panel.num_series, num_targets, panel.num_columns), np.nan)
         outside: list[str] = []
         done = 0
-        for length in dict.fromkeys(lengths):
-            alike = [index for index, other in enumerate(lengths) if other == length]
+        for group in dict.fromkeys(groups):
+            length = group[1]
+            alike = [index for index, other in enumerate(groups) if other == group]
             for first in range(0, len(alike), batch_size):
                 some = alike[first : first + batch_size]
                 windows = Windows([extended[index] for index in some], scaler, WindowSpec(*length))
@@ -392,7 +415,7 @@ class Forecaster(BaseEstimator):
                 done += len(some)
                 if progress is not None:
                     progress(done, panel.num_series)
-        self._warn_of_range(outside)
+        _warn(odd.describe("the forecast"), self._beyond_training(outside))
         return Forecast(
             samples=samples,
             stamps=tuple(
@@ -402,10 +425,12 @@ class Forecaster(BaseEstimator):
             names=panel.names,
             time_column=self.columns_.time_column,
             target_columns=self.columns_.target_columns,
-            id_column=self._columns_of_output(panel).id_column,
+            id_column=columns_of_output.id_column,
             ids=tuple(ids[name] for name in panel.names),
-            context_stamps=tuple(one.stamps[-context_length:] for one in panel.series),
-            context_values=tuple(one.values[-context_length:] for one in panel.series),
+            context_stamps=tuple(one.stamps[-spec.context_length :] for one in panel.series),
+            context_values=tuple(one.values[-spec.context_length :] for one in panel.series),
+            left_out=odd.left_out,
+            notes=odd.notes,
         )
 
     def _columns_of_output(self, panel: Panel) -> Columns:
@@ -415,15 +440,7 @@ class Forecaster(BaseEstimator):
         return dataclasses.replace(self.columns_, id_column=_ID_COLUMN)
 
     def _scaler_for(self, panel: Panel) -> WindowScaler:
-        new = self._new_names(panel)
-        if not new:
-            return self.scaler_
-        warnings.warn(
-            f"series that were not there in training ({listed(new)}): their scale is measured "
-            "on the rows that are given",
-            stacklevel=3,
-        )
-        return self.scaler_.with_series(panel)
+        return self.scaler_.with_series(panel) if self._new_names(panel) else self.scaler_
 
     def _new_names(self, panel: Panel) -> list[str]:
         """Names the series that were not there in training; without ids all count as one."""
@@ -446,15 +463,15 @@ class Forecaster(BaseEstimator):
                 ranges.append(f"{least:.3g} to {most:.3g}{of}")
         return ranges
 
-    def _warn_of_range(self, outside: list[str]) -> None:
-        if outside:
-            low, high = self.x_range_
-            warnings.warn(
-                "the context and the targets reach over more time than any window of training: x, "
-                f"which is -1 to 1 for a usual window and was {low:.3g} to {high:.3g} in training, "
-                f"is {listed(outside)}. Forecasts there are extrapolations of the model",
-                stacklevel=3,
-            )
+    def _beyond_training(self, outside: list[str]) -> str:
+        if not outside:
+            return ""
+        low, high = self.x_range_
+        return (
+            "the context and the targets reach over more time than any window of training: x, "
+            f"which is -1 to 1 for a usual window and was {low:.3g} to {high:.3g} in training, "
+            f"is {listed(outside)}. Forecasts there are extrapolations of the model"
+        )
 
     def backtest(
         self,
@@ -478,6 +495,9 @@ class Forecaster(BaseEstimator):
 
         The parts are those of training, by time: the test part is whatever follows the validation
         part, in a longer table too.
+
+        Where there are several series, those without a window to score, and those that were not
+        there in training, are left out, and named in one warning and in `Backtest.left_out`.
 
         Args:
             data: the table of training, or a longer one.
@@ -506,19 +526,30 @@ class Forecaster(BaseEstimator):
         """
         self._check_fitted()
         check_choice("part", part, PARTS)
-        horizon = (
-            self.scaler_.spec.horizon if horizon is None else check_integer("horizon", horizon, 1)
-        )
-        step = horizon if step is None else check_integer("step", step, 1)
-        panel = self._trained(self._panel(data, unsorted, duplicates)[0])
+        horizon = check_optional_integer("horizon", horizon, 1) or self.scaler_.spec.horizon
+        step = check_optional_integer("step", step, 1) or horizon
+        num_windows = check_optional_integer("num_windows", num_windows, 1)
+        whole = self._panel(data, unsorted, duplicates)[0]
+        new = self._new_names(whole)
+        if len(new) == whole.num_series:
+            raise ValueError(
+                "`data` must hold series that were there in training. "
+                f"Received: {listed(new)}; in training there were {listed(self.scaler_.names)}"
+            )
+        odd = odd_in_backtest(whole, self.scaler_, new)
         spec = WindowSpec(self.scaler_.spec.context_length, horizon)
+        all_splits = {one.name: self._split(one) for one in odd.kept(whole)}
+        chosen = backtest_starts(
+            whole, all_splits, spec, part, context_inside, step, num_windows, odd
+        )
+        panel = _without(whole, odd)
         windows = Windows(panel, self.scaler_, spec)
-        splits = [self._split(one) for one in panel.series]
-        starts = panel_window_starts(panel, splits, spec, part, context_inside)
-        borders = np.flatnonzero(np.diff(panel.series_of(starts))) + 1
-        chosen = [spaced_starts(part, step, num_windows) for part in np.split(starts, borders)]
-        starts = np.concatenate(chosen)
-        return backtest(
+        splits = [all_splits[name] for name in panel.names]
+        starts = np.concatenate(
+            [chosen[name] + first for name, first in zip(panel.names, panel.offsets, strict=False)]
+        )
+        _warn(odd.describe("the back-test"))
+        result = backtest(
             self.model_,
             windows,
             starts,
@@ -530,6 +561,7 @@ class Forecaster(BaseEstimator):
             units=units,
             progress=progress,
         )
+        return dataclasses.replace(result, left_out=odd.left_out, notes=odd.notes)
 
     @staticmethod
     def _starts_for_naive(
@@ -558,6 +590,7 @@ class Forecaster(BaseEstimator):
         self, data: Table, unsorted: str, duplicates: str
     ) -> tuple[Panel, Mapping[str, Any]]:
         """Reads a table with the columns of training; returns also the ids as they stand there."""
+        data = as_frame(data)
         panel, columns = _read(data, lambda _: self.columns_, unsorted, duplicates)
         for what in ("target_columns", "covariate_columns"):
             need, there = getattr(self.columns_, what), getattr(columns, what)
@@ -569,23 +602,6 @@ class Forecaster(BaseEstimator):
             return panel, ids_of(data, columns)
         return panel, {name: name for name in panel.names}
 
-    def _trained(self, panel: Panel) -> Panel:
-        """Leaves out series that were not there in training, as there is no scale for them."""
-        new = self._new_names(panel)
-        if not new:
-            return panel
-        untrained = set(new)
-        kept = [one for one in panel.series if one.name not in untrained]
-        if not kept:
-            raise ValueError(
-                "`data` must hold series that were there in training. "
-                f"Received: {listed(new)}; in training there were {listed(self.scaler_.names)}"
-            )
-        warnings.warn(
-            f"series that were not there in training are not scored: {listed(new)}", stacklevel=3
-        )
-        return Panel(kept)
-
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise NotFittedError("this Forecaster must be fitted, or loaded, before it is used")
@@ -595,7 +611,8 @@ class Forecaster(BaseEstimator):
     def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Writes `forecaster.json` (settings, columns, scaler, history) and `model.keras`.
 
-        Whenever the process ends, the folder holds the forecaster of before or the new one.
+        Whenever the process ends, the folder holds the forecaster of before or the new one. The
+        settings are those of the training; a warning names what `set_params` has changed since.
 
         Args:
             folder: made if it is not there. Other files in it stay.
@@ -612,9 +629,14 @@ class Forecaster(BaseEstimator):
                 f"`folder` must not hold a forecaster yet, unless overwrite=True. "
                 f"Received: {folder}"
             )
-        _, preset = self.plan()
+        changed = self.settings_.changes(self.get_params(deep=False))
+        if changed:
+            warnings.warn(
+                f"{listed(changed)} changed after the training: what is saved are its settings",
+                stacklevel=2,
+            )
         saved = SavedForecaster(
-            {**self.get_params(deep=False), "preset": preset},
+            self.settings_.saved,
             self.columns_,
             self.scaler_,
             self.borders_,
@@ -673,11 +695,12 @@ class Forecaster(BaseEstimator):
         folder = Path(folder)
         saved = SavedForecaster.read(folder)
         forecaster = cls(**saved.settings)
+        forecaster.settings_ = ForecasterSettings.of(saved.settings)
         forecaster.model_ = keras.saving.load_model(find_file(folder, MODEL_FILE))
         forecaster.scaler_ = saved.scaler
         forecaster.columns_ = saved.columns
         forecaster.history_ = pd.DataFrame(saved.history)
-        forecaster.borders_ = {name: _Borders(*times) for name, times in saved.borders.items()}
+        forecaster.borders_ = {name: Borders(*times) for name, times in saved.borders.items()}
         forecaster.x_range_ = saved.x_range
         forecaster.report_ = dict(saved.report)
         return forecaster
@@ -687,9 +710,22 @@ def _records(history: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in history.to_dict("records")]
 
 
+def _warn(*sentences: str) -> None:
+    """Warns once of all that there is to say, at the call of the user's method."""
+    said = [sentence for sentence in sentences if sentence]
+    if said:
+        warnings.warn(". ".join(said), stacklevel=3)
+
+
+def _without(panel: Panel, odd: OddSeries) -> Panel:
+    kept = odd.kept(panel)
+    return panel if len(kept) == panel.num_series else Panel(kept)
+
+
 def _read(
-    data: Table, resolve: Callable[[pd.DataFrame], Columns], unsorted: str, duplicates: str
+    data: Any, resolve: Callable[[pd.DataFrame], Columns], unsorted: str, duplicates: str
 ) -> tuple[Panel, Columns]:
+    data = as_frame(data)
     if isinstance(data, pd.DataFrame):
         columns = resolve(data)
         series = split_table(data, columns, unsorted=unsorted, duplicates=duplicates)
@@ -698,8 +734,10 @@ def _read(
         for one in data if isinstance(data, list | tuple) else (data,):
             if not isinstance(one, Series):
                 raise TypeError(
-                    "`data` must be a pandas DataFrame, or a Series of this package or a list of "
-                    f"them. Received: {type(one).__module__}.{type(one).__qualname__}"
+                    "`data` must be a pandas DataFrame of times and targets, such as "
+                    'pd.DataFrame({"ds": times, "y": values}), a table of another library that '
+                    "has `to_pandas()`, or a Series of this package or a list of them. "
+                    f"Received: {type_name(one)}"
                 )
     panel = as_panel(data)
     first = panel.series[0]
@@ -707,31 +745,3 @@ def _read(
     return panel, Columns(
         first.time_column, first.target_columns, id_column, first.covariate_columns
     )
-
-
-def _x_range(windows: Windows, starts: np.ndarray) -> tuple[float, float]:
-    """Returns the smallest and the largest x of the windows."""
-    time, scaler = windows.panel.time, windows.scaler
-    origin = time[starts + windows.spec.context_length - 1]
-    ends = [time[starts] - origin, time[starts + windows.spec.length - 1] - origin]
-    low, high = (end.astype(np.float64) / scaler.half_span for end in ends)
-    middle = scaler.x_of_last_context
-    return float(low.min() + middle), float(high.max() + middle)
-
-
-def _fingerprint(
-    settings: list[Any], preset: ForecastPreset, windows: Windows, splits: Sequence[Split]
-) -> str:
-    """Digests all that the weights after each step depend on."""
-    config = preset.get_config()
-    del config["name"]
-    if not preset.plan.length_matters:
-        # More steps are the same training, continued.
-        del config["max_steps"]
-    settings = [*settings, config, preset.plan.epoch_steps, windows.scaler.get_config()]
-    digest = hashlib.sha256(json.dumps(settings).encode())
-    for one, split in zip(windows.panel.series, splits, strict=True):
-        for array in (one.time, one.values, one.covariate_values):
-            digest.update(np.ascontiguousarray(array[: split.validation_end]).tobytes())
-        digest.update(f"{split.train_end} {split.validation_end}".encode())
-    return digest.hexdigest()

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from taylorformer.data_wrangler.checks import check_choice, check_integer
 from taylorformer.data_wrangler.tables.scaler import SCALINGS
 from taylorformer.training_and_evaluation.training.plan import TrainingPlan
@@ -52,7 +54,8 @@ class ForecastPreset:
         batch_size: B in training.
         learning_rate: of Adam at the start.
         schedule: "constant", or "cosine": the learning rate falls to 0 over `max_steps`.
-        max_steps: training steps at most. A number that does not divide into epochs is rounded up.
+        max_steps: training steps, unless training stops early. The last epoch is shorter where they
+            do not divide into epochs.
         steps_per_epoch: training steps from one evaluation on the validation windows to the next.
         patience: training stops after so many epochs without a better validation score. None: it
             never stops early. The weights that are kept are the best ones in either case.
@@ -86,7 +89,12 @@ class ForecastPreset:
     def __post_init__(self) -> None:
         check_choice("scaling", self.scaling, SCALINGS)
         check_integer("max_validation_windows", self.max_validation_windows, 1)
-        _ = self.plan  # which checks the rest
+        plan = self.plan  # which checks the rest
+        for field in dataclasses.fields(self):
+            value = getattr(plan if field.name in _PLAN_FIELDS else self, field.name)
+            # Files hold plain numbers.
+            value = value.item() if isinstance(value, np.generic) else value
+            object.__setattr__(self, field.name, value)
 
     @property
     def model_arguments(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The training plan of forecasters and experiments: steps, learning-rate schedule, optimizer."""
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 from taylorformer.data_wrangler.checks import (
     check_choice,
@@ -15,6 +15,18 @@ LARGEST_TRAINING_SEED = 2**31 - 1
 """Of a training: every generator of NumPy, TensorFlow and Keras reads 32-bit integers with sign."""
 
 
+class EpochRun(NamedTuple):
+    """Epochs of one length that follow one another.
+
+    Attributes:
+        num_epochs: how many.
+        epoch_steps: training steps of each.
+    """
+
+    num_epochs: int
+    epoch_steps: int
+
+
 @dataclasses.dataclass(frozen=True)
 class TrainingPlan:
     """The length of a training, and what its optimizer is made of.
@@ -25,16 +37,17 @@ class TrainingPlan:
     Example:
         >>> plan = TrainingPlan(32, 1e-3, "cosine", max_steps=1000, steps_per_epoch=300)
         >>> plan.num_epochs, plan.total_steps
-        (4, 1200)
+        (4, 1000)
         >>> rate = plan.make_schedule()
-        >>> [round(float(rate(step)), 6) for step in (0, 600, 1200)]
+        >>> [round(float(rate(step)), 6) for step in (0, 500, 1000)]
         [0.001, 0.0005, 0.0]
 
     Attributes:
         batch_size: B in training.
         learning_rate: of Adam, at the start.
         schedule: "constant", or "cosine": the learning rate falls to 0 over all steps.
-        max_steps: training steps at most. A number that does not divide into epochs is rounded up.
+        max_steps: training steps, unless training stops early. The last epoch is shorter where they
+            do not divide into epochs.
         steps_per_epoch: training steps of an epoch, if there are so many.
         patience: training stops after so many epochs without a better validation score. None: it
             never stops early.
@@ -63,7 +76,7 @@ class TrainingPlan:
 
     @property
     def epoch_steps(self) -> int:
-        """Training steps of an epoch: never more than there are in all."""
+        """Training steps of an epoch: never more than there are in all. The last may have fewer."""
         return min(self.steps_per_epoch, self.max_steps)
 
     @property
@@ -74,7 +87,24 @@ class TrainingPlan:
     @property
     def total_steps(self) -> int:
         """Training steps of all epochs, if training does not stop early."""
-        return self.num_epochs * self.epoch_steps
+        return self.max_steps
+
+    def epochs_after(self, step: int) -> list[EpochRun]:
+        """Returns the epochs that are left after so many training steps.
+
+        Epochs end at multiples of `epoch_steps`, and the last one at `total_steps`. So the epoch
+        after a last one that was shorter, of a training that is made longer, is short too.
+
+        Example:
+            >>> plan = TrainingPlan(32, 1e-3, "constant", max_steps=1000, steps_per_epoch=300)
+            >>> [tuple(run) for run in plan.epochs_after(250)]
+            [(1, 50), (2, 300), (1, 100)]
+        """
+        size, end = self.epoch_steps, self.total_steps
+        next_border = min(-(-step // size) * size, end)
+        whole, rest = divmod(end - next_border, size)
+        runs = [EpochRun(1, next_border - step), EpochRun(whole, size), EpochRun(1, rest)]
+        return [run for run in runs if run.num_epochs > 0 and run.epoch_steps > 0]
 
     @property
     def length_matters(self) -> bool:

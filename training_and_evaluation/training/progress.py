@@ -19,6 +19,7 @@ from rich.progress import (
 )
 
 _SECONDS_BETWEEN_LINES = 10.0
+_COMPILING = "compiling, which takes some seconds"
 
 
 class WorkProgress:
@@ -108,6 +109,8 @@ def _clock(seconds: float) -> str:
 class TrainingBar(keras.callbacks.Callback):
     """Shows training steps, the training score and the best validation score on a bar.
 
+    `resumable_fit` says where it starts; in another training the steps are those of Keras.
+
     Args:
         progress: the bar; the caller enters and leaves its `with` statement.
     """
@@ -115,29 +118,45 @@ class TrainingBar(keras.callbacks.Callback):
     def __init__(self, progress: WorkProgress) -> None:
         super().__init__()
         self._progress = progress
-        self._epoch = 0
+        self._done = 0
+        self._total: int | None = None
         self._best = math.inf
         self._note = ""
 
+    def start_from(self, done: int, total: int, best: float | None) -> None:
+        """Continues from a training that was stopped.
+
+        Args:
+            done: training steps that are done.
+            total: training steps in all.
+            best: the best validation score so far, or None.
+        """
+        self._done, self._total = done, total
+        self._best = best if best is not None and math.isfinite(best) else math.inf
+
+    @property
+    def _epoch_steps(self) -> int:
+        return self.params["steps"] or 1
+
     def _show(self, step_in_epoch: int) -> None:
-        steps = self.params["steps"] or 1
-        done = self._epoch * steps + step_in_epoch
-        self._progress(done, self.params["epochs"] * steps, self._note)
+        total = self.params["epochs"] * self._epoch_steps if self._total is None else self._total
+        self._progress(self._done + step_in_epoch, total, self._note)
 
     def on_train_begin(self, logs: Mapping[str, float] | None = None) -> None:
-        """Says that the first step takes longer."""
-        self._note = "compiling, which takes some seconds"
+        """Says that the first step takes longer; not where a last, shorter epoch begins."""
+        self._note = self._note or _COMPILING
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         """Shows the steps of the epochs before."""
-        self._epoch = epoch
+        if self._total is None:
+            self._done = epoch * self._epoch_steps
         self._show(0)
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
         """Shows a step."""
-        if self._note.startswith("compiling"):
+        if self._note == _COMPILING:
             self._note = ""
-        if batch + 1 < (self.params["steps"] or 1):
+        if batch + 1 < self._epoch_steps:
             self._show(batch + 1)
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
@@ -148,4 +167,6 @@ class TrainingBar(keras.callbacks.Callback):
             self._best = min(self._best, float(logs["val_nll"]))
             note += f", validation {logs['val_nll']:.3f}, best {self._best:.3f}"
         self._note = note
-        self._show(self.params["steps"] or 1)
+        self._show(self._epoch_steps)
+        if self._total is not None:
+            self._done += self._epoch_steps

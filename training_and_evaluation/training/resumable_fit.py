@@ -13,13 +13,49 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from taylorformer.comparison_models.latent_model import LatentModel
 from taylorformer.data_wrangler.provenance import versions
 from taylorformer.data_wrangler.versioned_files import FileKind, read_arrays, write_arrays
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.training_and_evaluation.training.plan import TrainingPlan
+from taylorformer.training_and_evaluation.training.progress import TrainingBar
 
 _CHECKPOINT = FileKind(format_number=1, writer="training", argument="checkpoint")
 _BEST = "best_"
+_STEP, _VALIDATION = "step", "validation_"
+# What the scores of a model are called in Keras' logs.
+_KERAS_NLL, _KERAS_MSE = "nll", "teacher_forced_mse"
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoreNames:
+    """What the scores of a model are called in the history of its training.
+
+    Attributes:
+        nll: of the joint density for each observed target.
+        mse: of the means.
+    """
+
+    nll: str
+    mse: str
+
+    @classmethod
+    def of(cls, model: ProbabilisticModel) -> "ScoreNames":
+        """Returns the names for a model: given z, latent models read no earlier target."""
+        if isinstance(model, LatentModel):
+            return cls("joint_nll", "mean_latent_mse")
+        return cls("teacher_forced_nll", "teacher_forced_mse")
+
+    @property
+    def validation_nll(self) -> str:
+        """The name of the score that chooses the weights."""
+        return f"{_VALIDATION}{self.nll}"
+
+    def renamed(self, row: Mapping[str, float]) -> dict[str, float]:
+        """Renames a row of the first checkpoints, which had the names of one kind of model."""
+        names = {"teacher_forced_nll": self.nll, "teacher_forced_mse": self.mse}
+        names |= {_VALIDATION + old: _VALIDATION + new for old, new in names.items()}
+        return {names.get(name, name): value for name, value in row.items()}
 
 
 @dataclasses.dataclass
@@ -28,9 +64,9 @@ class TrainingProgress:
 
     Attributes:
         epoch: how many epochs are done.
-        history: one dictionary an epoch: `step`, `teacher_forced_nll`, `teacher_forced_mse`, and
-            where there is validation data the same two scores of it, with `validation_` before
-            their names; all in units of the model.
+        history: one dictionary an epoch: `step`, `teacher_forced_nll`, `teacher_forced_mse` (of
+            latent models `joint_nll`, `mean_latent_mse`), and where there is validation data the
+            same two scores of it, with `validation_` before their names; all in units of the model.
         best_epoch: the epoch (from 1) of the best weights so far, 0 before the first.
         best_weights: the weights to keep, None before the first epoch.
         seconds: duration of the epochs, with evaluations on validation data and compilation.
@@ -41,6 +77,16 @@ class TrainingProgress:
     best_epoch: int = 0
     best_weights: list[np.ndarray] | None = None
     seconds: float = 0.0
+
+    @property
+    def steps(self) -> int:
+        """How many training steps are done."""
+        return int(self.history[-1][_STEP]) if self.history else 0
+
+    @property
+    def best_step(self) -> int:
+        """The training step of the best weights so far, 0 before the first."""
+        return int(self.history[self.best_epoch - 1][_STEP]) if self.best_epoch else 0
 
 
 def resumable_fit(
@@ -69,7 +115,8 @@ def resumable_fit(
             one whose number it is called with.
         validation_data: a data set that ends, or None.
         plan: epochs, their training steps and the patience; the model is compiled with its
-            optimizer already.
+            optimizer already. Keras' `fit` is called once for all epochs of one length, so once
+            more where the last one is shorter.
         checkpoint: the file. None: none is written.
         resume: continue from `checkpoint`, if it is there.
         fingerprint: of data and settings; a checkpoint with another one is refused.
@@ -89,25 +136,32 @@ def resumable_fit(
     model.build_for_training(make_training_data(0), model.optimizer)
     if resume and path is not None and path.exists():
         _load(path, model, fingerprint, progress)
-        if progress.epoch > plan.num_epochs:
-            done = progress.epoch * plan.epoch_steps
+        if progress.steps > plan.total_steps:
             raise ValueError(
-                f"training must have at least the {done} steps of {path}. "
+                f"training must have at least the {progress.steps} steps of {path}. "
                 f"Received: {plan.total_steps} steps"
             )
-    keeper = _Keeper(progress, path, fingerprint, plan)
+    keeper = _Keeper(progress, path, fingerprint, plan, ScoreNames.of(model))
+    for callback in callbacks:
+        if isinstance(callback, TrainingBar):
+            callback.start_from(progress.steps, plan.total_steps, keeper.best_score)
     try:
-        if progress.epoch < plan.num_epochs and not keeper.out_of_patience:
+        for num_epochs, epoch_steps in plan.epochs_after(progress.steps):
+            if keeper.out_of_patience:
+                break
             model.fit(
-                make_training_data(progress.epoch * plan.epoch_steps),
+                make_training_data(progress.steps),
                 initial_epoch=progress.epoch,
-                epochs=plan.num_epochs,
-                steps_per_epoch=plan.epoch_steps,
+                epochs=progress.epoch + num_epochs,
+                steps_per_epoch=epoch_steps,
                 validation_data=validation_data,
                 # The last to be called, so that the checkpoint holds what the others have done.
                 callbacks=[*callbacks, keeper],
                 verbose=0,
             )
+            # Set by this keeper or by a callback of the user.
+            if model.stop_training:
+                break
     finally:
         if progress.best_weights is not None:
             model.set_weights(progress.best_weights)
@@ -123,12 +177,14 @@ class _Keeper(keras.callbacks.Callback):
         path: Path | None,
         fingerprint: str,
         plan: TrainingPlan,
+        names: ScoreNames,
     ) -> None:
         super().__init__()
         self._progress = progress
         self._path = path
         self._fingerprint = fingerprint
         self._plan = plan
+        self._names = names
         self._since = time.perf_counter()
 
     @property
@@ -136,20 +192,29 @@ class _Keeper(keras.callbacks.Callback):
         waited = self._progress.epoch - self._progress.best_epoch
         return self._plan.patience is not None and waited >= self._plan.patience
 
+    @property
+    def best_score(self) -> float | None:
+        """The `nll` of the best weights on the validation data, None where there is none."""
+        return self._validation_nll(self._progress.best_epoch)
+
+    def _validation_nll(self, epoch: int) -> float | None:
+        history = self._progress.history
+        return None if not epoch else history[epoch - 1].get(self._names.validation_nll)
+
     def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         logs = logs or {}
         progress = self._progress
-        scores: dict[str, float] = {"step": (epoch + 1) * self._plan.epoch_steps}
-        for name, keras_name in (("teacher_forced_nll", "nll"), ("teacher_forced_mse",) * 2):
+        scores: dict[str, float] = {_STEP: progress.steps + self.params["steps"]}
+        for name, keras_name in ((self._names.nll, _KERAS_NLL), (self._names.mse, _KERAS_MSE)):
             scores[name] = float(logs[keras_name])
             if f"val_{keras_name}" in logs:
-                scores[f"validation_{name}"] = float(logs[f"val_{keras_name}"])
-        best = _validation_nll(progress.history, progress.best_epoch)
+                scores[f"{_VALIDATION}{name}"] = float(logs[f"val_{keras_name}"])
+        best = self.best_score
         progress.epoch = epoch + 1
         now = time.perf_counter()
         progress.seconds, self._since = progress.seconds + now - self._since, now
         progress.history.append(scores)
-        score = _validation_nll(progress.history, progress.epoch)
+        score = self._validation_nll(progress.epoch)
         # Without validation data the last weights are the ones to keep.
         first_finite = best is not None and not math.isfinite(best) and math.isfinite(score or 0)
         if score is None or best is None or score < best or first_finite:
@@ -159,10 +224,6 @@ class _Keeper(keras.callbacks.Callback):
             self.model.stop_training = True
         if self._path is not None:
             _save(self._path, self.model, progress, self._fingerprint)
-
-
-def _validation_nll(history: list[dict[str, float]], epoch: int) -> float | None:
-    return None if not epoch else history[epoch - 1].get("validation_teacher_forced_nll")
 
 
 def _state(model: ProbabilisticModel) -> dict[str, keras.Variable]:
@@ -254,3 +315,4 @@ def _load(
         value.assign(checkpoint.state[name])
     for field in dataclasses.fields(progress):
         setattr(progress, field.name, getattr(checkpoint.progress, field.name))
+    progress.history = [ScoreNames.of(model).renamed(row) for row in progress.history]

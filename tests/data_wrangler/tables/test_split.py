@@ -78,3 +78,14 @@ def test_series_that_are_too_short_are_an_error_only_if_all_are(panel):
     splits = [Split(6, 8, one.num_rows) for one in panel.series]
     with pytest.raises(ValueError, match=r"= 12 rows in the training part\. Received: 6"):
         panel_window_starts(panel, splits, SPEC, "training")
+
+
+def test_numbers_of_numpy_become_plain_ones():
+    spec = WindowSpec(np.int64(8), np.uint8(4))
+    assert type(spec.context_length) is type(spec.horizon) is int and spec == WindowSpec(8, 4)
+    for split in (
+        Split(np.int64(3), np.int32(5), np.int64(9)),
+        Split.chronological(np.int64(9), np.array([0.4, 0.2, 0.4], np.float32)),
+    ):
+        assert split == Split(3, 5, 9) and type(split.train_end) is int
+    assert spaced_starts(np.arange(9), np.int64(4), np.int8(2)).tolist() == [4, 8]

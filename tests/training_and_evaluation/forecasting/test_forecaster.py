@@ -204,7 +204,7 @@ def test_several_series_of_a_model_without_ids_can_be_told_apart(fitted):
         dataclasses.replace(Series.from_frame(wave_table(40, seed), "ds", "y"), name=name)
         for seed, name in ((1, "a"), (2, "b"))
     ]
-    with pytest.warns(UserWarning, match=r"not there in training \(a, b\)"):
+    with pytest.warns(UserWarning, match=r"Used: a, b \(not there in training"):
         frame = fitted.forecast(series, num_samples=3).to_frame()
     assert list(frame["unique_id"]) == ["a"] * 4 + ["b"] * 4
 
@@ -365,13 +365,13 @@ def test_series_may_have_futures_of_different_lengths(fitted_on_several):
 
 def test_a_new_series_can_be_forecast_but_not_back_tested(fitted_on_several):
     new = wave_table(50, 4, 70.0, 7.0).assign(unique_id="new")
-    with pytest.warns(UserWarning, match=r"not there in training \(new\)"):
+    with pytest.warns(UserWarning, match=r"Used: new \(not there in training"):
         forecast = fitted_on_several.forecast(new, num_samples=9)
     assert np.abs(forecast.mean - 70).max() < 50
     with pytest.raises(ValueError, match=r"there in training\. Received: new; in training there"):
         fitted_on_several.backtest(new)
     both = pd.concat([long_table(), new])
-    with pytest.warns(UserWarning, match="not there in training are not scored: new"):
+    with pytest.warns(UserWarning, match=r"of the back-test: new \(not there in training"):
         scores = fitted_on_several.backtest(both, num_samples=0).scores
     wanted = fitted_on_several.backtest(long_table(), num_samples=0).scores
     pd.testing.assert_frame_equal(scores, wanted)
@@ -383,7 +383,7 @@ def test_one_series_with_an_id_is_not_taken_for_another():
     other = wave_table(90, 3, 1e6, 1e5).assign(unique_id="B")
     with pytest.raises(ValueError, match=r"Received: B; in training there were A"):
         forecaster.backtest(other)
-    with pytest.warns(UserWarning, match=r"not there in training \(B\)"):
+    with pytest.warns(UserWarning, match=r"Used: B \(not there in training"):
         assert np.abs(forecaster.forecast(other, num_samples=3).mean - 1e6).max() < 1e6
 
 
@@ -404,7 +404,7 @@ def test_a_series_without_training_values_does_not_stop_the_others():
     late = wave_table(40).assign(unique_id="late")
     late.loc[:35, "y"] = np.nan
     one_row = wave_table(2)[1:].assign(unique_id="one row")
-    with pytest.warns(UserWarning, match="training part are left out: late, one row"):
+    with pytest.warns(UserWarning, match=r"of the training: late, one row \(no value"):
         forecaster = tiny_forecaster().fit(pd.concat([long_table(), late, one_row]))
     assert forecaster.scaler_.names == ("shop 0", "shop 1", "shop 2")
 

@@ -10,12 +10,28 @@ from taylorformer.training_and_evaluation.training.plan import TrainingPlan
 PLAN = TrainingPlan(4, 1e-3, "constant", max_steps=4, steps_per_epoch=2)
 
 
-def test_steps_are_rounded_up_to_whole_epochs():
+def test_the_last_epoch_is_shorter_where_steps_do_not_divide():
     assert (PLAN.num_epochs, PLAN.epoch_steps, PLAN.total_steps) == (2, 2, 4)
     longer = dataclasses.replace(PLAN, max_steps=5)
-    assert (longer.num_epochs, longer.epoch_steps, longer.total_steps) == (3, 2, 6)
+    assert (longer.num_epochs, longer.epoch_steps, longer.total_steps) == (3, 2, 5)
+    assert longer.epochs_after(0) == [(2, 2), (1, 1)]
     short = dataclasses.replace(PLAN, max_steps=1)
     assert (short.num_epochs, short.epoch_steps, short.total_steps) == (1, 1, 1)
+    assert PLAN.epochs_after(0) == [(2, 2)] and PLAN.epochs_after(4) == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
+@pytest.mark.parametrize("total", [1, 2, 6, 7, 60])
+def test_epochs_end_at_multiples_and_at_the_last_step(size, total):
+    plan = dataclasses.replace(PLAN, max_steps=total, steps_per_epoch=size)
+    borders = {*range(0, total, plan.epoch_steps), total}
+    for step in range(total + 1):
+        at = step
+        for num_epochs, epoch_steps in plan.epochs_after(step):
+            for _ in range(num_epochs):
+                at += epoch_steps
+                assert at in borders
+        assert at == total
 
 
 def test_a_plan_is_kept_as_it_was_checked():
@@ -44,6 +60,7 @@ def test_the_optimizer_follows_the_schedule_and_clips():
     assert not PLAN.length_matters
     assert float(PLAN.make_optimizer().learning_rate) == pytest.approx(1e-3)
     plan = dataclasses.replace(PLAN, schedule="cosine", max_steps=9)
+    assert float(plan.make_schedule()(9)) == pytest.approx(0, abs=1e-9)
     assert plan.length_matters
     optimizer = plan.make_optimizer()
     rate = optimizer._learning_rate

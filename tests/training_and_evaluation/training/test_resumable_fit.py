@@ -11,10 +11,15 @@ import time
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from forecasting import TINY, tiny_forecaster, wave_table
 
+from taylorformer import NeuralProcess
 from taylorformer.data_wrangler.tables.files import load_mauna_loa_co2
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
+from taylorformer.training_and_evaluation.training.plan import TrainingPlan
+from taylorformer.training_and_evaluation.training.progress import TrainingBar
+from taylorformer.training_and_evaluation.training.resumable_fit import resumable_fit
 
 PRESETS = {
     schedule: dataclasses.replace(TINY, max_steps=6, schedule=schedule, dropout=0.2)
@@ -157,6 +162,163 @@ def test_training_stops_early_and_keeps_the_best_weights(table):
     result = forecaster.backtest(table, part="validation", num_samples=0, step=1, units="scaled")
     score = result.scores.set_index("line").loc["taylorformer", "teacher_forced_nll"]
     assert score == pytest.approx(history["validation_teacher_forced_nll"].min(), rel=1e-4)
+
+
+# Steps that do not divide into epochs.
+
+
+class CountSteps(keras.callbacks.Callback):
+    """Counts training steps and evaluations."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps = self.evaluations = 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.steps += 1
+
+    def on_test_begin(self, logs=None):
+        self.evaluations += 1
+
+
+@pytest.mark.parametrize("max_steps", [1, 2, 3, 5])
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_training_has_as_many_steps_as_were_asked_for(table, schedule, max_steps):
+    counter = CountSteps()
+    forecaster = tiny_forecaster(preset=PRESETS[schedule], max_steps=max_steps)
+    forecaster.fit(table, callbacks=[counter])
+    assert counter.steps == max_steps == forecaster.report_["training_steps"]
+    steps = [*range(2, max_steps, 2), max_steps]
+    assert list(forecaster.history_["step"]) == steps and counter.evaluations == len(steps)
+    assert forecaster.report_["best_step"] in steps
+    assert int(forecaster.model_.optimizer.iterations) == max_steps
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_training_with_a_shorter_last_epoch_resumes_to_the_same_weights(table, schedule, tmp_path):
+    options = {"preset": PRESETS[schedule], "max_steps": 5}
+    whole = tiny_forecaster(**options).fit(table)
+    checkpoint = tmp_path / "training.npz"
+    for batch in (3, 2, 0):
+        with pytest.raises(KeyboardInterrupt):
+            tiny_forecaster(**options).fit(
+                table, checkpoint=checkpoint, resume=True, callbacks=[StopAt(batch)]
+            )
+    assert_same(tiny_forecaster(**options).fit(table, checkpoint=checkpoint, resume=True), whole)
+
+
+def test_a_training_whose_last_epoch_was_shorter_can_be_made_longer(table, tmp_path):
+    checkpoint = tmp_path / "training.npz"
+    # Without validation the weights kept are the last ones, however often they are looked at.
+    options = {"preset": PRESETS["constant"], "fractions": (0.8, 0.0, 0.2)}
+    tiny_forecaster(max_steps=3, **options).fit(table, checkpoint=checkpoint)
+    longer = tiny_forecaster(**options).fit(table, checkpoint=checkpoint, resume=True)
+    assert list(longer.history_["step"]) == [2, 3, 4, 6]
+    whole = tiny_forecaster(**options).fit(table)
+    for ours, theirs in zip(longer.model_.get_weights(), whole.model_.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_callback_that_stops_the_training_stops_the_last_epoch_too(table):
+    class Enough(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            self.model.stop_training = epoch == 1
+
+    preset = dataclasses.replace(PRESETS["constant"], max_steps=5)
+    forecaster = tiny_forecaster(preset=preset).fit(table, callbacks=[Enough()])
+    assert forecaster.report_["training_steps"] == 4
+
+
+def test_a_schedule_that_ended_at_whole_epochs_is_another_training(table, tmp_path, monkeypatch):
+    """Earlier versions rounded 5 steps up to 6, in the schedule, too."""
+    checkpoint = tmp_path / "training.npz"
+    options = {"preset": PRESETS["cosine"], "max_steps": 5}
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingPlan, "total_steps", 6)
+        patch.setattr(json, "dumps", lambda value, write=json.dumps: write(without(value)))
+        with pytest.raises(KeyboardInterrupt):
+            tiny_forecaster(**options).fit(table, checkpoint=checkpoint, callbacks=[StopAt(3)])
+    with pytest.raises(ValueError, match="only resume with the data and settings it began"):
+        tiny_forecaster(**options).fit(table, checkpoint=checkpoint, resume=True)
+
+
+def without(value):
+    """Leaves out of the content of a fingerprint what earlier versions did not have."""
+    if isinstance(value, list):
+        return [
+            {k: v for k, v in one.items() if k != "whole_epochs"} if isinstance(one, dict) else one
+            for one in value
+        ]
+    return value
+
+
+# What scores are called, and what the bar shows.
+
+
+def fit_latent(tmp_path, steps, progress=None, checkpoint="np.npz"):
+    model = NeuralProcess(width=4, latent_dim=2, num_latents=2, seed=0)
+    plan = TrainingPlan(2, 1e-3, "constant", steps, 2)
+    model.compile(plan.make_optimizer(), run_eagerly=True)
+    x = np.linspace(-1, 1, 6, dtype="float32").reshape(1, 6, 1).repeat(2, axis=0)
+    batch = {"x_context": x[:, :4], "y_context": x[:, :4], "x_target": x[:, 4:]}, x[:, 4:]
+    data = tf.data.Dataset.from_tensors(batch)
+    return resumable_fit(
+        model, lambda first: data.repeat(), data, plan,
+        checkpoint=tmp_path / checkpoint, resume=True, progress=progress,
+    )  # fmt: skip
+
+
+def test_scores_of_latent_models_are_joint(tmp_path):
+    progress = fit_latent(tmp_path, 2)
+    names = {"step", "joint_nll", "mean_latent_mse"}
+    names |= {"validation_joint_nll", "validation_mean_latent_mse"}
+    assert set(progress.history[0]) == names
+    # Earlier versions called them as those of other models.
+    with np.load(tmp_path / "np.npz") as file:
+        content = dict(file)
+    meta = json.loads(str(content["meta"]))
+    text = json.dumps(meta["history"]).replace("joint_nll", "teacher_forced_nll")
+    meta["history"] = json.loads(text.replace("mean_latent_mse", "teacher_forced_mse"))
+    assert "validation_teacher_forced_nll" in meta["history"][0]
+    np.savez(tmp_path / "old.npz", **{**content, "meta": np.array(json.dumps(meta))})
+    resumed = fit_latent(tmp_path, 4, checkpoint="old.npz")
+    assert [set(row) for row in resumed.history] == [names, names]
+    assert resumed.history == fit_latent(tmp_path, 4).history
+    assert resumed.history[0] == progress.history[0]
+
+
+class Shown:
+    """Remembers what a bar shows."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, done, total, note=""):
+        self.calls.append((done, total, note))
+
+
+def test_the_bar_shows_all_steps_and_the_best_score_after_a_resume(table, tmp_path):
+    checkpoint = tmp_path / "training.npz"
+    preset = dataclasses.replace(PRESETS["constant"], max_steps=5, learning_rate=0.5)
+    shown = Shown()
+    whole = tiny_forecaster(preset=preset)
+    whole.fit(table, checkpoint=checkpoint, callbacks=[TrainingBar(shown)])
+    dones, totals, notes = zip(*shown.calls, strict=True)
+    assert dones == (0, 1, 2, 2, 3, 4, 4, 5) and set(totals) == {5}
+    scores = whole.history_["validation_teacher_forced_nll"]
+    assert notes[-1].endswith(f"best {scores.min():.3f}")
+    assert notes[0].startswith("compiling") and not notes[-2].startswith("compiling")
+
+    # Later scores are worse: the best one is from before the stop.
+    longer = dataclasses.replace(preset, max_steps=7)
+    shown = Shown()
+    after = tiny_forecaster(preset=longer)
+    after.fit(table, checkpoint=checkpoint, resume=True, callbacks=[TrainingBar(shown)])
+    dones, totals, notes = zip(*shown.calls, strict=True)
+    assert dones[0] == 5 and dones[-1] == 7 and set(totals) == {7}
+    best = after.history_["validation_teacher_forced_nll"].min()
+    assert notes[-1].endswith(f"best {best:.3f}")
+    assert after.history_["validation_teacher_forced_nll"].idxmin() < 3
 
 
 # Kill -9, with the command line and compiled steps.

@@ -1,0 +1,85 @@
+"""The arguments of a Forecaster: checked, as plain Python numbers, as training read them."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from taylorformer.data_wrangler.checks import check_integer
+from taylorformer.data_wrangler.tables.split import WindowSpec, check_fractions
+from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset, find_preset
+from taylorformer.training_and_evaluation.training.plan import LARGEST_TRAINING_SEED
+
+_OF_PRESET = ("scaling", "max_steps", "batch_size", "learning_rate")
+
+
+@dataclasses.dataclass(frozen=True)
+class ForecasterSettings:
+    """The arguments of a Forecaster after their checks; made by `of`.
+
+    Example:
+        >>> import numpy as np
+        >>> given = {"horizon": np.int64(4), "context_length": 6, "preset": "compact", "seed": 0}
+        >>> given |= {"fractions": np.array([0.6, 0.2, 0.2]), "max_steps": np.int64(60)}
+        >>> settings = ForecasterSettings.of(given)
+        >>> settings.spec.horizon, settings.fractions, settings.preset.max_steps
+        (4, (0.6, 0.2, 0.2), 60)
+
+    Attributes:
+        spec: N_C and N_T.
+        preset: the preset, with the arguments put in that take the part of its values.
+        fractions: shares of the training, validation and test part.
+        seed: of the training.
+        run_eagerly: train without graphs.
+        arguments: all arguments of the constructor, with NumPy's numbers as plain ones.
+    """
+
+    spec: WindowSpec
+    preset: ForecastPreset
+    fractions: tuple[float, ...]
+    seed: int
+    run_eagerly: bool
+    arguments: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> "ForecasterSettings":
+        """Checks the arguments of the constructor of a Forecaster.
+
+        Raises:
+            TypeError, ValueError: an argument outside its range.
+        """
+        spec = WindowSpec(arguments["context_length"], arguments["horizon"])
+        seed = check_integer("seed", arguments["seed"], 0, LARGEST_TRAINING_SEED)
+        fractions = check_fractions(arguments["fractions"])
+        given = {name: arguments[name] for name in _OF_PRESET if arguments.get(name) is not None}
+        preset = dataclasses.replace(find_preset(arguments["preset"]), **given)
+        run_eagerly = bool(arguments.get("run_eagerly", False))
+        checked = {
+            "horizon": spec.horizon,
+            "context_length": spec.context_length,
+            **{name: getattr(preset, name) for name in given},
+            "fractions": fractions,
+            "seed": seed,
+            "run_eagerly": run_eagerly,
+        }
+        return cls(spec, preset, fractions, seed, run_eagerly, {**arguments, **checked})
+
+    @property
+    def saved(self) -> dict[str, Any]:
+        """The arguments for a file, with the whole preset instead of its name."""
+        return {**self.arguments, "preset": self.preset}
+
+    def changes(self, arguments: Mapping[str, Any]) -> list[str]:
+        """Names the arguments whose values are other ones now."""
+        try:
+            now = self.of(arguments).arguments
+        except (TypeError, ValueError):
+            # What cannot be used differs in at least one value, which is compared as it is.
+            now = arguments
+        return [name for name, value in self.arguments.items() if not _equal(now[name], value)]
+
+
+def _equal(first: Any, second: Any) -> bool:
+    try:
+        return bool(first == second)
+    except (TypeError, ValueError):
+        return False
