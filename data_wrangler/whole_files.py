@@ -210,7 +210,7 @@ def _move_all(source: Path, destination: Path) -> None:
 
 
 def _exchange(new: Path, old: Path, unfinished: Path) -> None:
-    """Puts one folder in the place of another, in one step where the system can do that."""
+    """Exchanges two folders, in one step where the system can do that."""
     if _exchanged_at_once(os.fsencode(new), os.fsencode(old)):
         return
     kept = unfinished / "replaced"

@@ -813,7 +813,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         """
         path = os.fspath(filepath)
         if "://" in path or not path.endswith(".keras"):
-            # Places and formats that Keras knows, or refuses.
+            # Addresses and formats that Keras knows, or refuses.
             super().save(filepath, overwrite, zipped, **kwargs)
             return
         refuse_existing(path, overwrite, "filepath")

@@ -129,5 +129,5 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Shows a warning as one line, without the place in the source that raised it."""
+    """Shows a warning as one line, without the line of source that raised it."""
     click.echo(f"Warning: {' '.join(str(message).split())}", err=True)

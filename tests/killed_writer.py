@@ -91,20 +91,20 @@ def main(folder, kills):
     rng = random.Random(0)
     caught = 0
     for kind, (write, read) in KINDS.items():
-        place = folder / kind
-        place.mkdir()
-        write(place, 0)
+        target_folder = folder / kind
+        target_folder.mkdir()
+        write(target_folder, 0)
         number = 0
         for _ in range(kills // len(KINDS)):
             child = os.fork()
             if not child:
-                _write_until_killed(write, place, number)
+                _write_until_killed(write, target_folder, number)
             time.sleep(rng.uniform(0.0, 0.03))
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            hidden = [path for path in place.iterdir() if path.name.startswith(".")]
+            hidden = [path for path in target_folder.iterdir() if path.name.startswith(".")]
             caught += bool(hidden)
-            left = read(place)
+            left = read(target_folder)
             if left < number:
                 raise AssertionError(f"{kind}: {left} was read after {number}")
             number = left

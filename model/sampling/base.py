@@ -3,7 +3,7 @@
 import abc
 import functools
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
 import tensorflow as tf
 
@@ -32,7 +32,7 @@ class SampledModel(Protocol):
         """How many leading dimensions of x define a distance. None: all."""
 
 
-Length = int | tf.Tensor
+Length: TypeAlias = int | tf.Tensor
 """A length or a size: an int where the shape is known, an int64 scalar where it is not.
 
 What is known is worked out in Python, not by an operation of TensorFlow for each product.
@@ -204,8 +204,8 @@ class Sampler(abc.ABC):
 
         orders = self._orders(order, batch, seed, sequence_keys)
         at_once = self.at_once(batch) if chunk_size is None else (chunk_size, chunk_size)
-        at_once = (tf.cast(number, tf.int64) for number in at_once)
-        return draw_in_chunks(draw, batch, orders, sequence_keys, num_samples, *at_once)
+        samples, sequences = (tf.cast(number, tf.int64) for number in at_once)
+        return draw_in_chunks(draw, batch, orders, sequence_keys, num_samples, samples, sequences)
 
     def _orders(
         self, order: str, batch: dict[str, tf.Tensor], seed: tf.Tensor, sequence_keys: tf.Tensor
@@ -244,5 +244,5 @@ def larger(first: Length, second: Length) -> Length:
 
 
 def _length(points: tf.Tensor) -> Length:
-    known = points.shape[1]
-    return tf.shape(points, tf.int64)[1] if known is None else known
+    length = points.shape[1]
+    return tf.shape(points, tf.int64)[1] if length is None else length

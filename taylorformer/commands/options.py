@@ -123,7 +123,7 @@ def start_tensorflow() -> None:
         import tensorflow as tf
 
         _registry.register()
-        # The first look at the devices has notes of its own.
+        # The first look at the devices writes more notes.
         tf.config.list_physical_devices()
 
 
@@ -135,7 +135,7 @@ def _held_back_notes() -> Iterator[None]:
     """
     sys.stderr.flush()
     screen = os.dup(_STANDARD_ERROR)
-    # If native code ends the process, the place in Python is still shown.
+    # If native code ends the process, the line of Python is still shown.
     handles_faults = not faulthandler.is_enabled()
     if handles_faults:
         faulthandler.enable(file=screen)

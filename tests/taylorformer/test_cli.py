@@ -365,7 +365,7 @@ def test_wrong_input_gives_one_line_and_loses_nothing(folder, run, tmp_path, wor
     names = {"table": folder / "table.csv", "model": folder / "model", "tmp": tmp_path}
 
     def state():
-        files = [path for place in (folder, tmp_path) for path in place.rglob("*")]
+        files = [path for root in (folder, tmp_path) for path in root.rglob("*")]
         return {path: path.read_bytes() if path.is_file() else None for path in files}
 
     before = state()

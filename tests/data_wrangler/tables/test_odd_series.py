@@ -15,7 +15,7 @@ from taylorformer.data_wrangler.tables.odd_series import (
 NAN = np.nan
 
 
-def several(count, rows=30, first=0, step=1):
+def made_of(count, rows=30, first=0, step=1):
     return [
         make_series(np.arange(rows), first + step * np.arange(rows), f"s{number}")
         for number in range(count)
@@ -38,7 +38,7 @@ def test_constants():
 
 @pytest.mark.parametrize("step", [1, 86_400, 0.5])
 def test_a_series_has_stopped_if_most_others_end_a_window_later(step):
-    others = several(4, step=step)
+    others = made_of(4, step=step)
     for behind, stopped in ((SPEC.length, []), (SPEC.length + 1, ["old"])):
         old = make_series(np.arange(30), step * (np.arange(30) - behind), "old")
         assert names_of_stopped([*others, old], SPEC) == stopped
