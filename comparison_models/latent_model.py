@@ -216,6 +216,7 @@ class LatentModel(ProbabilisticModel):
         self.place_dense.build((None, None, self.x_dims + self.width))
         self.latent_dense.build((None, None, self.latent_dim))
         self.decoder = self.make_mlp("decoder", 5, self.decoder_layers - 1, 2 * self.y_dims)
+        self.decoder.trainable = self.trainable
         self.decoder.build(inner)
         self.built = True
 

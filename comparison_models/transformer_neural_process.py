@@ -153,6 +153,7 @@ class TransformerNeuralProcess(ProbabilisticModel):
             dtype=self.dtype_policy,
             name="predictor",
         )
+        self.predictor.trainable = self.trainable
         self.predictor.build(inner)
         self.built = True
 

@@ -104,10 +104,9 @@ def check_ends(name: str, value: Any) -> tuple[Any, Any]:
 
 def _is_kind_of(value: Any, choice: Any) -> bool:
     """Tells whether both are integers, both are strings, or both are of one type."""
-    for is_kind in (_is_integer, lambda one: isinstance(one, str)):
-        if is_kind(choice):
-            return is_kind(value)
-    return type(value) is type(choice)
+    if isinstance(choice, str):
+        return isinstance(value, str)
+    return _is_integer(value) if _is_integer(choice) else type(value) is type(choice)
 
 
 def check_dtype_policy(policy: Any) -> None:
@@ -122,7 +121,7 @@ def check_dtype_policy(policy: Any) -> None:
     if not {policy.compute_dtype, policy.variable_dtype} <= _DTYPES:
         raise ValueError(
             "`dtype` must be float32, mixed_float16 or mixed_bfloat16 (inputs may be of any "
-            "dtype; `keras.config.set_dtype_policy` sets the default). "
+            "dtype; the default is that of `keras.config.set_dtype_policy` or `set_floatx`). "
             f"Received: dtype={policy.name!r}"
         )
 

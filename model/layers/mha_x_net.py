@@ -102,6 +102,8 @@ class MHAXNet(keras.layers.Layer):
         self.join_dense = seeded_dense(self.width, self.seed, 2, policy, "join")
         self.mean_dense = seeded_dense(y_dims, self.seed, 3, policy, "mean")
         self.scale_dense = seeded_dense(y_dims, self.seed, 4, policy, "scale")
+        for dense in (self.join_dense, self.mean_dense, self.scale_dense):
+            dense.trainable = self.trainable
         self.join_dense.build((None, None, self.width * len(self.towers)))
         self.mean_dense.build((None, None, self.width))
         self.scale_dense.build((None, None, self.width))

@@ -202,6 +202,18 @@ def test_any_layer_of_any_model_stays_frozen(case, tmp_path):
         assert _flags(keras.saving.load_model(tmp_path / "model.keras")) == _flags(model)
 
 
+@pytest.mark.parametrize("case", conformance.MODELS, ids=lambda case: case.name)
+def test_what_is_frozen_before_the_weights_are_made_is_frozen(case):
+    model = case.make()
+    model.trainable = False
+    if hasattr(model, "local_taylor"):
+        model = case.make()
+        model.local_taylor.trainable = False
+    model(case.data()[0])
+    assert not any(layer.trainable for layer in sublayers(model))
+    assert model.trainable_weights == []
+
+
 def test_normalisation_that_a_user_has_thawed_stays_thawed(tmp_path):
     case = next(case for case in conformance.MODELS if case.name == "taylorformer_x_only")
     model = case.make()
