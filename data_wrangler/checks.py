@@ -22,7 +22,7 @@ def listed(names: Sequence[str], most: int = 5) -> str:
 
 
 def plain_number(value: Any) -> Any:
-    """Returns a NumPy number or truth value as Python's own; anything else as it is.
+    """Returns a NumPy number or truth value as one of Python; anything else as it is.
 
     For arguments that are handed on to what checks them, and are remembered: a configuration must
     hold what JSON can.
