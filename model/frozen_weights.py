@@ -63,7 +63,7 @@ def freeze_as(model: keras.Model, state: Mapping[str, Any]) -> None:
 
 
 def weight_numbers(model: keras.Model, weights: Sequence[Any]) -> dict[str, Any] | None:
-    """Returns the numbers of weights of a model, for a file; None if one is of another model."""
+    """Returns the numbers of some weights of a model, for a file; None where one is not in it."""
     numbers = {id(weight): number for number, weight in enumerate(model.weights)}
     if any(id(weight) not in numbers for weight in weights):
         return None

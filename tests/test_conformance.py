@@ -175,10 +175,11 @@ def _as_numpy(value, integer, floating):
 def _from_numpy_numbers(made, integer, floating):
     """Makes a layer or model anew from NumPy numbers, and checks that it remembers plain ones."""
     config = made.get_config()
-    arguments = {
-        key: value for key, value in config.items() if key not in ("name", "trainable", "dtype")
+    numbers = {
+        key: _as_numpy(value, integer, floating)
+        for key, value in config.items()
+        if key not in ("name", "trainable", "dtype")
     }
-    numbers = {key: _as_numpy(value, integer, floating) for key, value in arguments.items()}
     again = type(made).from_config({**config, **numbers})
     plain = {
         key: float(floating(value)) if isinstance(value, float) else value

@@ -801,21 +801,21 @@ _FAR = r"x should be about -1 to 1, and at most 50 from 0.*Taylorformer.*Receive
     ids="fit train_on_batch evaluate test_on_batch predict predict_on_batch call log_prob sample "
     "teacher_forced".split(),
 )
-def test_x_that_the_encoding_is_not_made_for_is_warned_of_once(eagerly, use):
+def test_x_that_the_encoding_is_not_made_for_is_warned_of_once(use):
     model = _eager(_model(num_layers=1, predict_samples=1))
-    points = conformance.points()
-    use(model, *points)
-    use(model, *_far(points, 10.0))
+    data = conformance.points()
+    use(model, *data)
+    use(model, *_far(data, 10.0))
     with pytest.warns(UserWarning, match=_FAR) as caught:
-        use(model, *_far(points))
-        use(model, *_far(points, 1e9))
+        use(model, *_far(data))
+        use(model, *_far(data, 1e9))
     assert len(caught) == 1
 
 
 def test_far_x_counts_where_it_is_observed_and_read():
-    points, y_target = conformance.points()
-    far, _ = _far((points, y_target))
-    hidden = {**far, "x_context": points["x_context"], "target_mask": np.zeros((3, 4), bool)}
+    inputs, y_target = conformance.points()
+    far, _ = _far((inputs, y_target))
+    hidden = {**far, "x_context": inputs["x_context"], "target_mask": np.zeros((3, 4), bool)}
     model = _eager(_model(num_layers=1))
     model.log_prob(hidden, y_target)
     model.evaluate(hidden, y_target, verbose=0)

@@ -23,7 +23,7 @@ BAD_TYPES = (
     [True],
     1j,
     [[0.1], [0.2, 0.3]],
-    object(),
+    object,
 )
 BAD_VALUES = (
     -0.1,
