@@ -65,7 +65,7 @@ def _show_version(context: click.Context, parameter: click.Parameter, asked: boo
     envvar="TAYLORFORMER_DEBUG",
     show_envvar=True,
     show_default=False,
-    help="Show the traceback of an error.",
+    help="Show the traceback of an error, and the notes of TensorFlow on starting.",
 )
 @click.option(
     "--version",
@@ -78,7 +78,10 @@ def _show_version(context: click.Context, parameter: click.Parameter, asked: boo
 )
 @click.pass_context
 def cli(ctx: click.Context, debug: bool) -> None:
-    """Taylorformer: joint predictive distributions of time series and other random processes."""
+    """Taylorformer: joint predictive distributions of time series and other random processes.
+
+    Exit codes: 0 done, 1 a fault of taylorformer, 2 bad input, 130 stopped. Bad input is one line.
+    """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 

@@ -118,7 +118,10 @@ def start_tensorflow() -> None:
         click.echo("Starting TensorFlow, which takes some seconds ...", err=True)
     # Its notes on starting are not for the users of a command; warnings of Python still show.
     level = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", _FATAL_ERRORS_ALONE)
-    with _held_back_notes() if level == _FATAL_ERRORS_ALONE else contextlib.nullcontext():
+    context = click.get_current_context(silent=True)
+    debugging = context is not None and bool(context.find_root().params.get("debug"))
+    quiet = level == _FATAL_ERRORS_ALONE and not debugging
+    with _held_back_notes() if quiet else contextlib.nullcontext():
         _registry.check_backend()
         import tensorflow as tf
 
