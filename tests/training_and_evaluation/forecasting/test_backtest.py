@@ -484,11 +484,11 @@ def test_the_authors_models_on_all_windows_of_ettm2(shared_path, record_property
         model = load_released_weights(next(folder.glob("*.index")).with_suffix(""))
         result = backtest(model, windows, starts, num_samples=0, batch_size=64, units="scaled")
         scores.append(values(result).iloc[0])
-        record_property(f"nll_{run}", scores[-1]["teacher_forced_nll"])
-        record_property(f"mse_{run}", scores[-1]["teacher_forced_mse"])
+        record_property(f"nll_{run}", float(scores[-1]["teacher_forced_nll"]))
+        record_property(f"mse_{run}", float(scores[-1]["teacher_forced_mse"]))
     nll, mse = np.mean(scores, axis=0)
-    record_property("nll", nll)
-    record_property("mse", mse)
+    record_property("nll", float(nll))
+    record_property("mse", float(mse))
     assert abs(nll + 2.73) <= 0.02
     assert abs(mse - 0.000304) <= 0.000006
 
