@@ -15,6 +15,9 @@ import tensorflow as tf
 
 from taylorformer.model.taylorformer import Taylorformer
 
+# Points far from one another are one of the layouts; the warning of them is tested elsewhere.
+pytestmark = pytest.mark.filterwarnings("ignore:x should be about -1 to 1:UserWarning")
+
 NUM_TARGET = 4
 
 

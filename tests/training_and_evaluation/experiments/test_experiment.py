@@ -525,9 +525,15 @@ def test_only_the_run_that_was_asked_for_is_done(tmp_path):
     record = {**_record(), "settings": dataclasses.asdict(plan), "command": plan.command}
     path.write_text(json.dumps(record))
     assert is_done(plan)
-    assert not is_done(plan, consistency=True)
-    # Its command begins like the one on record.
-    assert not is_done(_settings(test_sequences=3))
+    # The command of the other settings begins like the one on record.
+    others = [(plan, True), (_settings(test_sequences=3), False)]
+    for other, consistency in others:
+        with pytest.raises(click.BadParameter, match="its checkpoint is not"):
+            is_done(other, consistency)
+    checkpoint = plan.checkpoint_path(tmp_path)
+    checkpoint.parent.mkdir()
+    checkpoint.touch()
+    assert not any(is_done(*other) for other in others)
     path.write_text(json.dumps({**record, "consistency": {}}))
     assert is_done(plan, consistency=True)
     assert is_done(plan)
