@@ -9,6 +9,7 @@ kills there were, how many hit it before its end, and how many hit a write.
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -142,7 +143,7 @@ def main(folder, kills, names):
         running = writing = 0
         for number in range(1, kills + 1):
             for left in list(folder.rglob(".*.unfinished")):
-                subprocess.run(["rm", "-r", str(left)], check=True)
+                shutil.rmtree(left, ignore_errors=True)  # one may be inside another
             process = _start(words, number)
             if number % 2:
                 deadline = time.perf_counter() + rng.uniform(0, seconds)
