@@ -15,6 +15,7 @@ import numpy as np
 
 from taylorformer.data_wrangler.batch import check_finite, check_keys, check_shapes
 from taylorformer.data_wrangler.checks import check_integer, check_number
+from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
 from taylorformer.data_wrangler.tasks.kernels import JITTER, Kernel, cholesky_factor, find_kernel
 from taylorformer.data_wrangler.tasks.task_set import TaskSet
 from taylorformer.model.sampling.counter_noise import normal_noise
@@ -153,7 +154,7 @@ class GaussianProcess:
             `[S, B, N_T, 1]` float64, 0 at masked targets.
         """
         num_samples = check_integer("num_samples", num_samples, 1)
-        seed = check_integer("seed", seed, -(2**63), 2**63 - 1)
+        seed = check_integer("seed", seed, SMALLEST_SEED, LARGEST_SEED)
         joint = _Joint(self, inputs, None, hyperparameters)
         mean, factor = joint.condition()
         B, N_T = mean.shape

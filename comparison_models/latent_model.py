@@ -10,7 +10,7 @@ import tensorflow_probability as tfp
 from taylorformer.comparison_models.latent_sampler import TENSORS_HELD, LatentSampler
 from taylorformer.comparison_models.mlp import MLP
 from taylorformer.data_wrangler.checks import check_integer, check_optional_integer
-from taylorformer.data_wrangler.seeds import child_seed
+from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED, child_seed
 from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.replica_seed import next_seed
@@ -420,7 +420,7 @@ class LatentModel(ProbabilisticModel):
     ) -> tf.Tensor:
         """Draws the noise of z, `[S, B, latent_dim]`."""
         count = check_integer("num_latents", self._count(num_latents), 1)
-        seed = check_optional_integer("seed", seed, -(2**63), 2**63 - 1)
+        seed = check_optional_integer("seed", seed, SMALLEST_SEED, LARGEST_SEED)
         seed = (self.seed or 0) if seed is None else seed
         keys = self._sequence_keys(sequence_keys, batch)
         numbers = tf.range(count, dtype=tf.int64)[:, tf.newaxis]

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-LARGEST_SEED = 2**63 - 1
+SMALLEST_SEED, LARGEST_SEED = -(2**63), 2**63 - 1
+"""The 64-bit integers: any of them is a seed of samples, those from 0 on are seeds of tasks."""
 
 
 def child_seed(seed: int | None, child: int) -> int | None:

@@ -25,6 +25,7 @@ from taylorformer.data_wrangler.checks import (
     check_number,
     check_optional_integer,
 )
+from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
 from taylorformer.data_wrangler.whole_files import refuse_existing, replaced_whole
 from taylorformer.model.array_batches import array_batches, count_batches
 from taylorformer.model.frozen_weights import (
@@ -327,7 +328,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
             `[S, B, N_T, D_y]`, float32, 0 at masked targets.
         """
         num_samples = check_integer("num_samples", num_samples, 1)
-        seed = check_integer("seed", seed, -(2**63), 2**63 - 1)
+        seed = check_integer("seed", seed, SMALLEST_SEED, LARGEST_SEED)
         order = check_choice("order", order, ORDERS)
         chunk_size = check_optional_integer("chunk_size", chunk_size, 1)
         batch = self._prepared_without_targets(inputs)

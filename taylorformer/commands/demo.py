@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from taylorformer.commands import options
-from taylorformer.commands.outputs import overwrite_option
+from taylorformer.commands.outputs import check_output_folder, overwrite_option
 
 
 @click.command()
@@ -16,8 +16,7 @@ from taylorformer.commands.outputs import overwrite_option
 @overwrite_option
 def demo(output: Path, seed: int, steps: int, samples: int, overwrite: bool) -> None:
     """Train a small Taylorformer and forecast with it."""
-    if output.exists() and any(output.iterdir()) and not overwrite:
-        raise options.refusal("--output", f"{output} is not empty", "replaces what is in it")
+    check_output_folder(output, overwrite)
     options.start_tensorflow()
     from taylorformer.training_and_evaluation.forecasting.demo import run_demo
 

@@ -9,7 +9,7 @@ import click
 
 from taylorformer.commands import options
 from taylorformer.commands.dry_run import show_plan
-from taylorformer.commands.outputs import check_output, overwrite_option
+from taylorformer.commands.outputs import check_output, check_output_folder, overwrite_option
 from taylorformer.commands.table_file import TableFile, with_table_file
 
 if TYPE_CHECKING:
@@ -394,8 +394,7 @@ def export(model: Path, output: Path, overwrite: bool) -> None:
         check_export_folder(output, overwrite=True)
     except FileExistsError as error:
         raise click.BadParameter(str(error), param_hint="--output") from error
-    if output.exists() and any(output.iterdir()) and not overwrite:
-        raise options.refusal("--output", f"{output} is not empty", "replaces what is in it")
+    check_output_folder(output, overwrite)
     forecaster = _load_forecaster(model)
     forecaster.export(output, overwrite=overwrite)
     names = forecaster.scaler_.names

@@ -1,4 +1,4 @@
-"""Checks of the files that a command is to write, made before it does any work."""
+"""Checks of the files and folders that a command is to write, made before it does any work."""
 
 import os
 from collections.abc import Iterable
@@ -11,6 +11,16 @@ from taylorformer.commands import options
 overwrite_option = click.option(
     "--overwrite", is_flag=True, help="Replace files that are there already."
 )
+
+
+def check_output_folder(path: Path, overwrite: bool) -> None:
+    """Refuses a folder `--output` that holds something, unless it may be replaced.
+
+    Raises:
+        click.BadParameter: it does, and `overwrite` is False.
+    """
+    if path.exists() and any(path.iterdir()) and not overwrite:
+        raise options.refusal("--output", f"{path} is not empty", "replaces what is in it")
 
 
 def check_output(option: str, path: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:

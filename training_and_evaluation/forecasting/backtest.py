@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer.data_wrangler.checks import check_choice, check_integer
+from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
 from taylorformer.data_wrangler.tables.files import write_table
 from taylorformer.data_wrangler.tables.panel import Panel
 from taylorformer.data_wrangler.tables.windows import Windows
@@ -245,7 +246,7 @@ def backtest(
             windows of `fit_starts` that share a target with `starts`.
     """
     num_samples = check_integer("num_samples", num_samples, 0)
-    seed = check_integer("seed", seed, -(2**63), 2**63 - 1)
+    seed = check_integer("seed", seed, SMALLEST_SEED, LARGEST_SEED)
     batch_size = check_integer("batch_size", batch_size, 1)
     check_choice("units", units, UNITS)
     if not isinstance(name, str) or name in NAIVE_LINES:

@@ -20,6 +20,7 @@ from taylorformer.data_wrangler.checks import (
     check_optional_integer,
     listed,
 )
+from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
 from taylorformer.data_wrangler.tables.columns import Columns
 from taylorformer.data_wrangler.tables.frames import (
     ForeignTable,
@@ -368,7 +369,7 @@ class Forecaster(BaseEstimator):
         """
         self._check_fitted()
         num_samples = check_integer("num_samples", num_samples, 1)
-        seed = check_integer("seed", seed, -(2**63), 2**63 - 1)
+        seed = check_integer("seed", seed, SMALLEST_SEED, LARGEST_SEED)
         batch_size = check_integer("batch_size", batch_size, 1)
         horizon = check_optional_integer("horizon", horizon, 1)
         future_frame = None if future is None else as_frame(future, "future")
