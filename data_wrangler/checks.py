@@ -22,12 +22,12 @@ def listed(names: Sequence[str], most: int = 5) -> str:
 
 
 def plain_number(value: Any) -> Any:
-    """Returns a NumPy number or truth value as one of Python; anything else as it is.
+    """Returns a NumPy scalar as one of Python; anything else as it is.
 
     For arguments that are handed on to what checks them, and are remembered: a configuration must
     hold what JSON can.
     """
-    return value.item() if isinstance(value, (np.bool_, np.integer, np.floating)) else value
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def check_boolean(name: str, value: Any) -> bool:

@@ -4,9 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from taylorformer.data_wrangler.checks import check_choice, check_integer
+from taylorformer.data_wrangler.checks import check_choice, check_integer, plain_number
 from taylorformer.data_wrangler.tables.scaler import SCALINGS
 from taylorformer.training_and_evaluation.training.plan import TrainingPlan
 
@@ -92,9 +90,7 @@ class ForecastPreset:
         plan = self.plan  # which checks the rest
         for field in dataclasses.fields(self):
             value = getattr(plan if field.name in _PLAN_FIELDS else self, field.name)
-            # Files hold plain numbers.
-            value = value.item() if isinstance(value, np.generic) else value
-            object.__setattr__(self, field.name, value)
+            object.__setattr__(self, field.name, plain_number(value))
 
     @property
     def model_arguments(self) -> dict[str, Any]:
