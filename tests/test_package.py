@@ -191,7 +191,7 @@ print(before is None, after.__name__)
     assert run.stdout.split() == ["True", "ReleasedRepresentationExtractor"], run.stderr
 
 
-def test_another_backend_is_one_clear_sentence():
+def test_another_backend_is_one_clear_sentence(tmp_path):
     code = """
 import sys
 import taylorformer
@@ -203,7 +203,8 @@ print("keras" in sys.modules)
 from taylorformer.cli import main
 main(["demo"])
 """
-    run = _run(sys.executable, "-c", code, KERAS_BACKEND="jax")
+    # Not in a checkout, where `make demo` may have filled the folder that the demo writes to.
+    run = _run(sys.executable, "-c", code, cwd=tmp_path, KERAS_BACKEND="jax")
     sentence, keras_was_imported = run.stdout.splitlines()
     assert "KERAS_BACKEND=tensorflow" in sentence and sentence.endswith("Received: backend='jax'")
     assert keras_was_imported == "False"
