@@ -128,6 +128,7 @@ def _writes(folder):
 
 def main(folder, kills, names):
     """Kills each command so many times."""
+    folder.mkdir(parents=True, exist_ok=True)
     rng = random.Random(0)
     rows = np.arange(80)
     days = pd.date_range("2020-01-01", periods=len(rows))
