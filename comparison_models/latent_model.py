@@ -12,6 +12,7 @@ from taylorformer.comparison_models.mlp import MLP
 from taylorformer.data_wrangler.checks import check_integer, check_optional_integer
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED, child_seed
 from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
+from taylorformer.model.observed_density import observed_log_prob
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.replica_seed import next_seed
 from taylorformer.model.sampling.base import (
@@ -458,7 +459,8 @@ class LatentModel(ProbabilisticModel):
 
         def some(first: tf.Tensor) -> tf.Tensor:
             rows = tf.minimum(first + tf.range(at_once), count - 1)
-            return self._log_normal(*self._decode(decoder_inputs, tf.gather(z, rows)), y, mask)
+            mean, scale = self._decode(decoder_inputs, tf.gather(z, rows))
+            return self._log_normal(mean, scale, y, mask, batch.get("y_support"))
 
         density = tf.map_fn(
             some,
@@ -469,8 +471,14 @@ class LatentModel(ProbabilisticModel):
         return tf.reshape(density, tf.concat([[-1], tf.shape(mask)], axis=0))[:count]
 
     @staticmethod
-    def _log_normal(mean: tf.Tensor, scale: tf.Tensor, y: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        density = tfp.distributions.Normal(mean, scale).log_prob(y)
+    def _log_normal(
+        mean: tf.Tensor,
+        scale: tf.Tensor,
+        y: tf.Tensor,
+        mask: tf.Tensor,
+        y_support: tf.Tensor | None,
+    ) -> tf.Tensor:
+        density = observed_log_prob(mean, scale, y, y_support)
         return tf.where(mask, tf.reduce_sum(density, axis=-1), 0.0)
 
     def _score(
@@ -507,7 +515,7 @@ class LatentModel(ProbabilisticModel):
         prior, posterior = self._prior_and_posterior(batch)
         z = self._training_latents(posterior, self.num_latents)
         mean, scale = self._decode(self._decoder_inputs(batch, x), z)
-        density = self._log_normal(mean, scale, y, mask)
+        density = self._log_normal(mean, scale, y, mask, batch.get("y_support"))
         log_ratio = prior.log_prob(z) - posterior.log_prob(z)
         if self.num_latents == 1:
             bound = tf.reduce_sum(density[0], axis=-1) - posterior.kl_divergence(prior)

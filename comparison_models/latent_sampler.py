@@ -5,6 +5,7 @@ from typing import Protocol
 
 import tensorflow as tf
 
+from taylorformer.model.observed_density import observable
 from taylorformer.model.sampling.base import (
     BYTES_PER_FLOAT,
     Length,
@@ -84,4 +85,6 @@ class LatentSampler(Sampler):
             self._model.y_dims,
         )
         mask = batch["target_mask"][..., tf.newaxis]
-        return tf.where(mask, mean + scale * noise, 0.0)
+        support = batch.get("y_support")
+        support = None if support is None else support[:, tf.newaxis]
+        return tf.where(mask, observable(mean + scale * noise, support), 0.0)

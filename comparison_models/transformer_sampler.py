@@ -14,6 +14,7 @@ from taylorformer.comparison_models.transformer_block import TransformerBlock
 from taylorformer.data_wrangler.features.row_features import rows_first
 from taylorformer.model.layers.dense import JoinedDense, joined_dense
 from taylorformer.model.layers.mask import context_visibility
+from taylorformer.model.observed_density import observable
 from taylorformer.model.sampling.base import BYTES_PER_FLOAT, Memory, SampledModel, lengths
 from taylorformer.model.sampling.cached import Caches
 from taylorformer.model.sampling.counter_noise import normal_noise
@@ -92,6 +93,8 @@ class TransformerLoop:
         context_mask, target_mask = batch["context_mask"], rows_first(batch["target_mask"])
         x = rows_first(batch["x_target"])[:, :, tf.newaxis]
         padded = rows_first(self._model.embed(batch["x_target"], None))[:, :, tf.newaxis]
+        support = batch.get("y_support")
+        support = None if support is None else support[:, tf.newaxis]
         copies = [1, num_samples, 1]
         drawn = self._caches.new([num_target, batch_size, num_samples, y_dims])
         caches = self._empty_caches(num_target, batch_size, num_samples)
@@ -105,7 +108,8 @@ class TransformerLoop:
             rows = tf.concat([real, tf.tile(padded[i], copies)], axis=1)
             rows, written = self._run(blocks, rows, caches, i, last, context_mask, target_mask)
             mean, scale = self._model.read_out(rows)
-            y = tf.where(target_mask[i][:, tf.newaxis, tf.newaxis], mean + scale * noise[i], 0.0)
+            y = observable(mean + scale * noise[i], support)
+            y = tf.where(target_mask[i][:, tf.newaxis, tf.newaxis], y, 0.0)
             # Nobody may still be reading what is written to, here or in the next step.
             with tf.control_dependencies([y]):
                 drawn = self._caches.write(drawn, i, y)

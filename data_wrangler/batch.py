@@ -6,7 +6,10 @@ One batch is a dictionary of
 - `x_target`: `[B, N_T, D_x]`, where y is to be predicted;
 - `context_mask`: `[B, N_C]` bool, optional, True where the point was observed;
 - `target_mask`: `[B, N_T]` bool, optional, True where the target takes part;
-- `y_target`: `[B, N_T, D_y]`, optional, for teacher forcing.
+- `y_target`: `[B, N_T, D_y]`, optional, for teacher forcing;
+- `y_support`: `[B, D_y, 6]` float64, optional, which values y can have (bounds, whole numbers): a
+  density is then the probability of a cell where y lies in one, and samples lie inside. A
+  `WindowScaler` makes it, see `ScaledSupport`.
 """
 
 import math
@@ -16,8 +19,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from taylorformer.data_wrangler.tables.scaled_support import NUM_PARTS
+
 REQUIRED_KEYS = ("x_context", "y_context", "x_target")
-OPTIONAL_KEYS = ("context_mask", "target_mask", "y_target")
+OPTIONAL_KEYS = ("context_mask", "target_mask", "y_target", "y_support")
 
 _LAYOUT = {
     "x_context": ("B", "N_C", "D_x"),
@@ -26,7 +31,12 @@ _LAYOUT = {
     "y_target": ("B", "N_T", "D_y"),
     "context_mask": ("B", "N_C"),
     "target_mask": ("B", "N_T"),
+    "y_support": ("B", "D_y", "parts"),
 }
+# These letters have one size.
+_FIXED_SIZES: dict[str, int | None] = {"parts": NUM_PARTS}
+# The points of these keys are observed, or not.
+_POINTS = ("x_context", "y_context", "x_target", "y_target")
 
 
 _GIVE_SHAPES = (
@@ -103,7 +113,7 @@ def check_shapes(shapes: Mapping[str, Any]) -> dict[str, int | None]:
     Raises:
         ValueError: a wrong or an unknown rank, or one letter with two sizes.
     """
-    sizes: dict[str, int | None] = {}
+    sizes = dict(_FIXED_SIZES)
     for key, shape in shapes.items():
         if getattr(shape, "rank", 0) is None:
             raise ValueError(
@@ -125,14 +135,15 @@ def check_shapes(shapes: Mapping[str, Any]) -> dict[str, int | None]:
                     f"{letter} = {earlier}. Received: {received}"
                 )
             sizes[letter] = size if earlier is None else earlier
-    return sizes
+    return {letter: size for letter, size in sizes.items() if letter not in _FIXED_SIZES}
 
 
 def _to_float(value: Any, key: str) -> tf.Tensor:
     tensor = tf.convert_to_tensor(value)
     if not (tensor.dtype.is_floating or tensor.dtype.is_integer):
         raise TypeError(f"`{key}` must hold numbers. Received: dtype {tensor.dtype.name}")
-    return tf.cast(tensor, tf.float32)
+    # Bounds and whole numbers are exact in 64 bits.
+    return tf.cast(tensor, tf.float64 if key == "y_support" else tf.float32)
 
 
 def _to_mask(value: Any, key: str) -> tf.Tensor:
@@ -159,7 +170,7 @@ def check_finite(inputs: Any, y_target: Any = None) -> None:
         return
     batch = inputs if y_target is None else {**inputs, "y_target": y_target}
     for key, value in batch.items():
-        if key not in _LAYOUT or key.endswith("_mask") or not _is_concrete(value):
+        if key not in _POINTS or not _is_concrete(value):
             continue
         wrong = ~np.isfinite(np.asarray(value, np.float64))
         mask = batch.get(f"{key.split('_')[1]}_mask")
@@ -258,7 +269,7 @@ def prepare_batch(inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
     sizes = check_shapes(shapes)
     check_known_sizes(sizes, shapes)
     for key, shape in shapes.items():
-        if shape[-1] is None and not key.endswith("_mask"):
+        if shape[-1] is None and key in _POINTS:
             batch[key] = tf.ensure_shape(batch[key], [None, None, sizes[_LAYOUT[key][-1]]])
     for side in ("context", "target"):
         if f"{side}_mask" not in batch:

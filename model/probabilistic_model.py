@@ -40,8 +40,9 @@ from taylorformer.model.keras_private import (
     optimized_weights,
     sublayers,
 )
+from taylorformer.model.observed_density import observed_log_prob
 from taylorformer.model.replica_seed import next_seed
-from taylorformer.model.sampling.base import Sampler
+from taylorformer.model.sampling.base import Sampler, support_spec
 from taylorformer.model.sampling.orders import ORDERS
 from taylorformer.model.sampling.plain import PlainSampler
 from taylorformer.model.sampling.shuffling import shuffle_targets
@@ -235,7 +236,8 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         """Returns the joint log density log p(Y_T given X_T, X_C, Y_C), in nats.
 
         Args:
-            inputs: a batch of the data contract.
+            inputs: a batch of the data contract. With `y_support` in it, y in a cell counts with
+                the log probability of the cell.
             y_target: `[B, N_T, D_y]`.
 
         Returns:
@@ -267,14 +269,33 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         if self.run_eagerly:
             return one_pass(batch)
         if self._teacher_forced is None:
-            signature = {
-                key: tf.TensorSpec([None, None, *tensor.shape[2:]], tensor.dtype)
-                for key, tensor in batch.items()
-            }
-            function = tf.function(one_pass, input_signature=[signature], autograph=False)
-            # Not trackable, unlike the function itself, which would be saved with the model.
-            self._teacher_forced = lambda batch: function(batch)
+            self._teacher_forced = self._graphs_by_keys(one_pass)
         return self._teacher_forced(batch)
+
+    @staticmethod
+    def _graphs_by_keys(
+        one_pass: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]],
+    ) -> Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]]:
+        """Compiles a function of a batch, once for each set of keys, for any B, N_C and N_T.
+
+        Returns:
+            A plain function: one that TensorFlow tracks would be saved with the model.
+        """
+        graphs: dict[frozenset[str], Any] = {}
+
+        def run(batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+            keys = frozenset(batch)
+            if keys not in graphs:
+                signature = {
+                    key: tf.TensorSpec([None, None, *tensor.shape[2:]], tensor.dtype)
+                    for key, tensor in batch.items()
+                }
+                if "y_support" in batch:
+                    signature["y_support"] = support_spec(batch["y_context"].shape[-1])
+                graphs[keys] = tf.function(one_pass, input_signature=[signature], autograph=False)
+            return dict(graphs[keys](batch))
+
+        return run
 
     def _score(
         self, batch: dict[str, tf.Tensor], training: bool
@@ -284,15 +305,11 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         (A model whose density does not follow from the outputs of `call` overrides it.)
         """
         outputs = self(batch, training=training)
-        return outputs, self._log_likelihood(outputs, batch["y_target"], batch["target_mask"])
-
-    @staticmethod
-    def _log_likelihood(
-        outputs: Mapping[str, tf.Tensor], y_target: tf.Tensor, target_mask: tf.Tensor
-    ) -> tf.Tensor:
-        density = tfp.distributions.Normal(outputs["mean"], outputs["scale"]).log_prob(y_target)
-        density = tf.where(target_mask[..., tf.newaxis], density, 0.0)
-        return tf.reduce_sum(density, axis=[1, 2])
+        density = observed_log_prob(
+            outputs["mean"], outputs["scale"], batch["y_target"], batch.get("y_support")
+        )
+        density = tf.where(batch["target_mask"][..., tf.newaxis], density, 0.0)
+        return outputs, tf.reduce_sum(density, axis=[1, 2])
 
     def sample(
         self,
@@ -313,6 +330,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         Args:
             inputs: a batch of the data contract; a `y_target` in it is not read. `target_mask`
                 False means padding: it is not drawn. A target that is True is drawn and then seen.
+                With `y_support` each y is moved to what would be observed: the middle of its cell.
             num_samples: S.
             seed: a 64-bit integer.
             sequence_keys: `[B]` integers. None: every sequence has key 0, and so the same noise.

@@ -13,7 +13,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from taylorformer.data_wrangler.whole_files import replaced_whole
-from taylorformer.model.sampling.base import Sampler, batch_spec
+from taylorformer.model.sampling.base import Sampler, batch_spec, support_spec
 
 Endpoint = Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]]
 
@@ -44,11 +44,14 @@ class Drawing:
 
     Args:
         model: a model that has been built.
+        with_support: batches have `y_support`.
     """
 
-    def __init__(self, model: ServedModel) -> None:
+    def __init__(self, model: ServedModel, with_support: bool = False) -> None:
         self._model = model
         spec = batch_spec(model.x_dims, model.y_dims)
+        if with_support:
+            spec["y_support"] = support_spec(model.y_dims)
         self._sampler = model.make_sampler()
         self._draw = tf.function(
             self._draw_samples, input_signature=[spec, NUM_SAMPLES, SEED], autograph=False
@@ -70,6 +73,8 @@ class Drawing:
         """Prepares a batch whose B, N_C and N_T fit: a graph would stretch 1 in silence."""
         checks = []
         for name, value in inputs.items():
+            if name == "y_support":
+                continue
             length = "x_context" if "context" in name else "x_target"
             checks.append(
                 tf.debugging.assert_equal(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import log_ndtr
 
 
 class ArrayOps(NamedTuple):
@@ -15,8 +16,15 @@ class ArrayOps(NamedTuple):
         cast: converts to a dtype.
         join: puts two arrays together along the last axis.
         clip: limits values to an interval.
+        larger: the larger of two.
+        smaller: the smaller of two.
+        round: to whole numbers.
         log: the natural logarithm.
+        expm1: `exp(x) - 1`, exact near 0.
+        softplus: `log(1 + exp(x))`.
+        log_normal_cdf: the logarithm of the cumulative standard normal distribution.
         total: the sum over the last axis.
+        stack: puts arrays of one shape side by side along a new last axis.
     """
 
     take: Callable[[Any, Any], Any]
@@ -24,8 +32,15 @@ class ArrayOps(NamedTuple):
     cast: Callable[[Any, str], Any]
     join: Callable[[Any, Any], Any]
     clip: Callable[[Any, float, float], Any]
+    larger: Callable[[Any, Any], Any]
+    smaller: Callable[[Any, Any], Any]
+    round: Callable[[Any], Any]
     log: Callable[[Any], Any]
+    expm1: Callable[[Any], Any]
+    softplus: Callable[[Any], Any]
+    log_normal_cdf: Callable[[Any], Any]
     total: Callable[[Any], Any]
+    stack: Callable[[list[Any]], Any]
 
 
 NUMPY_OPS = ArrayOps(
@@ -34,14 +49,22 @@ NUMPY_OPS = ArrayOps(
     cast=np.asarray,
     join=lambda first, second: np.concatenate([first, second], axis=-1),
     clip=np.clip,
+    larger=np.maximum,
+    smaller=np.minimum,
+    round=np.round,
     log=np.log,
+    expm1=np.expm1,
+    softplus=lambda values: np.logaddexp(0.0, values),
+    log_normal_cdf=log_ndtr,
     total=lambda values: np.sum(values, axis=-1),
+    stack=lambda parts: np.stack(parts, axis=-1),
 )
 
 
 def tensorflow_ops() -> ArrayOps:
     """Returns the functions of TensorFlow, which is imported only here: tables need none."""
     import tensorflow as tf
+    import tensorflow_probability as tfp
 
     return ArrayOps(
         take=tf.gather,
@@ -49,6 +72,15 @@ def tensorflow_ops() -> ArrayOps:
         cast=tf.cast,
         join=lambda first, second: tf.concat([first, second], axis=-1),
         clip=tf.clip_by_value,
+        larger=tf.maximum,
+        smaller=tf.minimum,
+        round=tf.round,
         log=tf.math.log,
+        expm1=tf.math.expm1,
+        softplus=tf.nn.softplus,
+        log_normal_cdf=lambda values: tfp.distributions.Normal(
+            tf.zeros([], values.dtype), 1.0
+        ).log_cdf(values),
         total=lambda values: tf.reduce_sum(values, axis=-1),
+        stack=lambda parts: tf.stack(parts, axis=-1),
     )

@@ -1,23 +1,30 @@
 """Scaling of x and y in windows: what is measured on the training part, every formula."""
 
 import dataclasses
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
-from taylorformer.data_wrangler.checks import check_choice
+from taylorformer.data_wrangler.checks import check_choice, listed
 from taylorformer.data_wrangler.tables.array_ops import NUMPY_OPS, ArrayOps
 from taylorformer.data_wrangler.tables.panel import Panel, as_panel
+from taylorformer.data_wrangler.tables.scaled_support import FURTHEST
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.split import Split, WindowSpec, panel_window_starts
 from taylorformer.data_wrangler.tables.stamps import NANOSECONDS
-from taylorformer.data_wrangler.tables.training_statistics import measure_covariates, measure_series
+from taylorformer.data_wrangler.tables.training_statistics import (
+    measure_covariates,
+    measure_panel,
+)
+from taylorformer.data_wrangler.tables.value_support import SupportTransform, ValueSupport
 
 SCALINGS = ("window", "standard")
-FURTHEST = 1e12
-"""The largest scaled y: what lies further away counts as that far, so that its square still fits in
-float32."""
+
+# The middles of 400 equal parts of a standard normal distribution.
+_QUANTILES = ndtri((np.arange(400) + 0.5) / 400)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -25,17 +32,23 @@ class ValueScaling:
     """How the values of B windows become y, and y becomes values; made by `WindowScaler`.
 
     Attributes:
-        reference: `[B, D_y]` float64, what y is relative to, in user units.
-        spread: `[B, D_y]` float64, what y is divided by, in user units.
+        reference: `[B, D_y]` float64, what y is relative to: in user units, or as z of the
+            transform.
+        spread: `[B, D_y]` float64, what y is divided by.
         ops: the array functions for what these are, arrays of NumPy or tensors.
+        transform: of values to z, where the support of a column is not all real numbers; its
+            softness is `[B, 1, D_y]`. None: z is the value.
     """
 
     reference: Any
     spread: Any
     ops: ArrayOps
+    transform: SupportTransform | None = None
 
     def scale(self, values: Any) -> Any:
         """Returns y `[..., B, N, D_y]` of values in user units; NaN stays NaN."""
+        if self.transform is not None:
+            values = self.transform.to_real(values)
         return (values - self.reference[:, np.newaxis]) / self.spread[:, np.newaxis]
 
     def model_input(self, values: Any, observed: Any) -> Any:
@@ -50,33 +63,83 @@ class ValueScaling:
         return self.ops.where(observed[..., np.newaxis], y, np.float32(0))
 
     def inverse(self, y: Any) -> Any:
-        """Returns values `[..., B, N, D_y]` float64, in user units, of means or samples of y."""
-        return self.inverse_scale(y) + self.reference[:, np.newaxis]
+        """Returns values `[..., B, N, D_y]` float64, in user units, of samples of y."""
+        y = self.ops.cast(y, "float64") * self.spread[:, np.newaxis]
+        y = y + self.reference[:, np.newaxis]
+        return y if self.transform is None else self.transform.to_values(y)
 
-    def inverse_scale(self, scale: Any) -> Any:
-        """Returns standard deviations `[..., B, N, D_y]` float64, in user units, of those of y."""
-        return self.ops.cast(scale, "float64") * self.spread[:, np.newaxis]
+    def inverse_moments(self, mean: Any, scale: Any) -> tuple[Any, Any]:
+        """Returns mean and standard deviation, in user units, of normal distributions of y.
 
-    def inverse_log_prob(self, log_prob: Any, num_targets: Any) -> Any:
+        Args:
+            mean: `[B, N, D_y]`.
+            scale: `[B, N, D_y]`, standard deviations.
+
+        Returns:
+            `[B, N, D_y]` float64 both. With a support they are those of the transformed
+            distribution, averaged over 400 of its quantiles (arrays of NumPy only).
+        """
+        mean, scale = (self.ops.cast(one, "float64") for one in (mean, scale))
+        if self.transform is None:
+            return self.inverse(mean), scale * self.spread[:, np.newaxis]
+        middle = self.inverse(mean)
+        first, second = np.zeros_like(middle), np.zeros_like(middle)
+        # One quantile after the other, to hold few of them.
+        for quantile in _QUANTILES:
+            distance = self.inverse(mean + scale * quantile) - middle
+            first += distance / len(_QUANTILES)
+            second += np.square(distance) / len(_QUANTILES)
+        return middle + first, np.sqrt(np.maximum(second - np.square(first), 0.0))
+
+    @property
+    def parts(self) -> Any:
+        """The support of y as a batch carries it, `[B, D_y, 6]` float64; see `ScaledSupport`.
+
+        Raises:
+            ValueError: the support is all real numbers.
+        """
+        if self.transform is None:
+            raise ValueError("`transform` must be there for a support. Received: None")
+        transform, nothing = self.transform, 0.0 * self.spread
+        parts = (
+            self.reference,
+            self.spread,
+            transform.softness[:, 0],
+            transform.lower,
+            transform.upper,
+            np.where(transform.integer, 1.0, 0.0),
+        )
+        return self.ops.stack([part + nothing for part in parts])
+
+    def inverse_log_prob(self, log_prob: Any, values: Any, observed: Any) -> Any:
         """Returns log densities of values in user units.
 
         Args:
             log_prob: `[B]`, of y, in nats, summed over D_y and the observed targets.
-            num_targets: `[B]`, the number of observed targets.
+            values: `[B, N_T, D_y]`, the true values in user units.
+            observed: `[B, N_T]` bool, which of them are scored.
 
         Returns:
-            `[B]` float64: less the logarithm of the Jacobian, which is `num_targets` times the sum
-            of `log(spread)`.
+            `[B]` float64: with the logarithm of the Jacobian, which without a support is the number
+            of observed targets times the sum of `-log(spread)`. Of whole numbers log probabilities
+            are returned, which have no unit and no Jacobian.
         """
-        log_jacobian = self.ops.cast(num_targets, "float64") * self._log_spread()
-        return self.ops.cast(log_prob, "float64") - log_jacobian
+        log_prob = self.ops.cast(log_prob, "float64")
+        log_spread = self.ops.log(self.spread)
+        if self.transform is None:
+            num_targets = self.ops.total(self.ops.cast(observed, "float64"))
+            return log_prob - num_targets * self.ops.total(log_spread)
+        factor = self.transform.log_density_factor(values, log_spread[:, np.newaxis])
+        factor = self.ops.total(factor)
+        # What is not scored may be missing, and must not make the sum NaN.
+        return log_prob + self.ops.total(self.ops.where(observed, factor, np.float64(0)))
 
-    def inverse_nll(self, nll: Any) -> Any:
+    def inverse_nll(self, nll: Any, values: Any, observed: Any) -> Any:
         """Returns the same for negative log densities for each observed target, `[B]`."""
-        return self.ops.cast(nll, "float64") + self._log_spread()
-
-    def _log_spread(self) -> Any:
-        return self.ops.total(self.ops.log(self.spread))
+        if self.transform is None:
+            return self.ops.cast(nll, "float64") + self.ops.total(self.ops.log(self.spread))
+        count = self.ops.total(self.ops.cast(observed, "float64"))
+        return -self.inverse_log_prob(-nll * count, values, observed) / count
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -90,6 +153,9 @@ class WindowScaler:
     - scaling "window": for each window and column the last value observed in the context, or
       `center` where the context has none; for series that drift;
     - scaling "standard": `center`.
+
+    Where the support of a column is not all real numbers, all of that is measured on z of the
+    values, see `value_support`, and `y = (z - reference) / spread`.
 
     Example:
         >>> import pandas as pd
@@ -109,11 +175,15 @@ class WindowScaler:
             For "window" how far targets lie from the reference: the 95 % quantile of the distance,
             divided by 1.96. That is the standard deviation of a normal distribution, and a few
             outliers do not change it. Where more than 95 % of the distances are 0, their root mean
-            square. Never below 1e-9 of the largest training value (1 where all are 0).
+            square. Of a series that is constant in training 1e-9 of its value; where all values are
+            0 the median of the spreads of the other series, or 1. At least 1/2 for whole numbers.
         covariate_center: `[D_c]`, the mean over all training parts.
         covariate_spread: `[D_c]`, the standard deviation; for a covariate that does not change, its
             size, or 1 where it is 0.
         time_unit: the unit of `half_span`, see `Series`.
+        support: which values the columns can have. None: all real numbers.
+        softness: `[G, D_y]`, s of the support, in user units: the spread of the values, at least 1
+            for whole numbers and at most the distance of the bounds. None without a support.
     """
 
     spec: WindowSpec
@@ -125,6 +195,8 @@ class WindowScaler:
     covariate_center: np.ndarray
     covariate_spread: np.ndarray
     time_unit: str | None = None
+    support: ValueSupport | None = None
+    softness: np.ndarray | None = None
 
     @classmethod
     def fit(
@@ -133,8 +205,12 @@ class WindowScaler:
         spec: WindowSpec,
         num_train_rows: int | Sequence[int],
         scaling: str = "window",
+        support: ValueSupport | None = None,
     ) -> "WindowScaler":
         """Measures the training part; later rows are not read.
+
+        A warning names the series whose values move less than 64-bit numbers of their size can
+        tell apart.
 
         Args:
             data: G series.
@@ -142,6 +218,7 @@ class WindowScaler:
             num_train_rows: how many of the first rows are the training part; a number for each
                 series, or one for all.
             scaling: "window" or "standard".
+            support: which values the columns can have. None: all real numbers.
 
         Raises:
             ValueError: no training part holds a window, or a column of one holds no value.
@@ -156,21 +233,22 @@ class WindowScaler:
             [one.covariate_values[:end] for one, end in zip(panel.series, ends, strict=True)]
         )
         covariate_center, covariate_spread = measure_covariates(covariates)
-        measured = [
-            measure_series(one, int(end), spec, scaling)
-            for one, end in zip(panel.series, ends, strict=True)
-        ]
-        return cls(
+        if support is not None and support.is_everything:
+            support = None
+        blank = cls(
             spec,
             scaling,
             float(np.median(spans)) / 2,
-            panel.names,
-            np.stack([center for center, _ in measured]),
-            np.stack([spread for _, spread in measured]),
+            (),
+            np.empty([0, panel.num_columns]),
+            np.empty([0, panel.num_columns]),
             covariate_center,
             covariate_spread,
             panel.time_unit,
+            support,
+            None if support is None else np.empty([0, panel.num_columns]),
         )
+        return blank._with(panel.series, [int(end) for end in ends])
 
     def with_series(
         self,
@@ -194,15 +272,22 @@ class WindowScaler:
         if not new:
             return self
         ends = [one.num_rows if num_train_rows is None else num_train_rows[one.name] for one in new]
-        measured = [
-            measure_series(one, end, self.spec, self.scaling)
-            for one, end in zip(new, ends, strict=True)
-        ]
+        return self._with(new, ends)
+
+    def _with(self, series: Sequence[Series], ends: Sequence[int]) -> "WindowScaler":
+        support = self.support or ValueSupport.everything(self.num_columns)
+        units = self.spread if self.softness is None else self.softness
+        new = measure_panel(series, ends, self.spec, self.scaling, support, units)
+        _warn_of_rounding(series, new.is_rounding)
+        softness = self.softness
+        if softness is not None:
+            softness = np.concatenate([softness, new.softness])
         return dataclasses.replace(
             self,
-            names=(*self.names, *(one.name for one in new)),
-            center=np.concatenate([self.center, [center for center, _ in measured]]),
-            spread=np.concatenate([self.spread, [spread for _, spread in measured]]),
+            names=(*self.names, *(one.name for one in series)),
+            center=np.concatenate([self.center, new.center]),
+            spread=np.concatenate([self.spread, new.spread]),
+            softness=softness,
         )
 
     def in_unit(self, time_unit: str | None) -> "WindowScaler":
@@ -255,25 +340,36 @@ class WindowScaler:
         return ops.join(x, ops.cast(covariates, "float32"))
 
     def value_scaling(
-        self, center: Any, spread: Any, last_value: Any, has_value: Any, ops: ArrayOps = NUMPY_OPS
+        self,
+        center: Any,
+        spread: Any,
+        softness: Any,
+        last_value: Any,
+        has_value: Any,
+        ops: ArrayOps = NUMPY_OPS,
     ) -> ValueScaling:
         """Returns the scaling of the values of B windows.
 
         Args:
             center: `[B, D_y]`, the rows of `center` for the series of each window.
             spread: `[B, D_y]`, those of `spread`.
+            softness: `[B, D_y]`, those of `softness`; not read without a support.
             last_value: `[B, D_y]`, the last value observed in each context, in user units.
             has_value: `[B, D_y]` bool, False where a context has no observed value.
             ops: the array functions for what the arguments are.
         """
+        transform = None
+        if self.support is not None:
+            transform = SupportTransform.of(self.support, softness[:, np.newaxis], ops)
+            last_value = transform.to_real(last_value[:, np.newaxis])[:, 0]
         reference = center
         if self.scaling == "window":
             reference = ops.where(has_value, last_value, center)
-        return ValueScaling(reference, spread, ops)
+        return ValueScaling(reference, spread, ops, transform)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of this scaler, ready for JSON."""
-        return {
+        config = {
             "context_length": self.spec.context_length,
             "horizon": self.spec.horizon,
             "scaling": self.scaling,
@@ -285,10 +381,15 @@ class WindowScaler:
             "covariate_center": self.covariate_center.tolist(),
             "covariate_spread": self.covariate_spread.tolist(),
         }
+        if self.support is not None and self.softness is not None:
+            config["support"] = self.support.get_config()
+            config["softness"] = self.softness.tolist()
+        return config
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> "WindowScaler":
         """Makes a scaler from the dictionary returned by `get_config`."""
+        support = config.get("support")
         return cls(
             WindowSpec(config["context_length"], config["horizon"]),
             config["scaling"],
@@ -299,4 +400,21 @@ class WindowScaler:
             np.asarray(config["covariate_center"], np.float64),
             np.asarray(config["covariate_spread"], np.float64),
             config["time_unit"],
+            None if support is None else ValueSupport.from_config(support),
+            None if support is None else np.asarray(config["softness"], np.float64),
+        )
+
+
+def _warn_of_rounding(series: Sequence[Series], is_rounding: np.ndarray) -> None:
+    names = [
+        f"`{column}` of {one.name!r}" if one.name else f"`{column}`"
+        for one, row in zip(series, is_rounding, strict=True)
+        for column, rounds in zip(one.target_columns, row, strict=True)
+        if rounds
+    ]
+    if names:
+        warnings.warn(
+            f"values move less than 64-bit numbers of their size can tell apart: {listed(names)}. "
+            "What is forecast there is rounding; subtract the level from the table first",
+            stacklevel=4,
         )

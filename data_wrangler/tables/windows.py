@@ -9,6 +9,7 @@ import numpy as np
 from taylorformer.data_wrangler.checks import check_integer, listed
 from taylorformer.data_wrangler.tables.array_ops import NUMPY_OPS, ArrayOps, tensorflow_ops
 from taylorformer.data_wrangler.tables.panel import Panel, as_panel
+from taylorformer.data_wrangler.tables.scaled_support import ScaledSupport
 from taylorformer.data_wrangler.tables.scaler import ValueScaling, WindowScaler
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.split import WindowSpec
@@ -32,6 +33,7 @@ class _Table(NamedTuple):
         series_number: `[R]`, the number of each row's series in the panel.
         center: `[G, D_y]`, see `WindowScaler`; here for the G series of the panel.
         spread: `[G, D_y]`.
+        softness: `[G, D_y]`; ones without a support.
         last_value: `[R, D_y]`, the values in `last_observed_row`; 0 where there are none.
     """
 
@@ -43,6 +45,7 @@ class _Table(NamedTuple):
     series_number: Any
     center: Any
     spread: Any
+    softness: Any
     last_value: Any
 
 
@@ -105,6 +108,9 @@ class Windows:
             np.repeat(np.arange(panel.num_series), np.diff(panel.offsets)),
             scaler.center[numbers],
             scaler.spread[numbers],
+            np.ones_like(scaler.spread[numbers])
+            if scaler.softness is None
+            else scaler.softness[numbers],
             np.where(last < 0, 0.0, panel.values[last, columns]),
         )
 
@@ -131,11 +137,11 @@ class Windows:
         return self._check_starts(starts)[:, np.newaxis] + np.arange(self.spec.context_length)
 
     def reference(self, starts: Any) -> np.ndarray:
-        """Returns what y is relative to: `[B, D_y]` float64, in user units."""
+        """Returns what y is relative to: `[B, D_y]` float64, in units of z, see `WindowScaler`."""
         return self._scaling(starts).reference
 
     def spread(self, starts: Any) -> np.ndarray:
-        """Returns what y is divided by: `[B, D_y]` float64, in user units."""
+        """Returns what y is divided by: `[B, D_y]` float64, in units of z, see `WindowScaler`."""
         return self._scaling(starts).spread
 
     def truth(self, starts: Any) -> np.ndarray:
@@ -159,37 +165,65 @@ class Windows:
         return self._scaling(starts).scale(np.asarray(values))
 
     def inverse(self, y: Any, starts: Any) -> np.ndarray:
-        """Undoes the scaling of means or samples.
+        """Undoes the scaling of samples.
 
         Args:
             y: `[..., B, N_T, D_y]`, such as samples `[S, B, N_T, D_y]`.
             starts: `[B]`.
 
         Returns:
-            The same shape in user units, float64.
+            The same shape in user units, float64; with a support inside it, whole numbers whole.
         """
         return self._scaling(starts).inverse(y)
 
-    def inverse_scale(self, scale: Any, starts: Any) -> np.ndarray:
-        """Undoes the scaling of standard deviations `[..., B, N_T, D_y]`, to float64."""
-        return self._scaling(starts).inverse_scale(scale)
-
-    def inverse_log_prob(self, log_prob: Any, num_targets: Any, starts: Any) -> np.ndarray:
-        """Converts joint log densities of scaled y to those of y in user units.
+    def inverse_moments(self, mean: Any, scale: Any, starts: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Returns mean and standard deviation in user units of normal distributions of y.
 
         Args:
-            log_prob: `[B]`, in nats, summed over D_y and the observed targets.
-            num_targets: `[B]`, the number of observed targets.
+            mean: `[B, N_T, D_y]`, as a model returns it.
+            scale: `[B, N_T, D_y]`, as a model returns it.
             starts: `[B]`.
 
         Returns:
-            `[B]` float64.
+            `[B, N_T, D_y]` float64 both; with a support those of the transformed distribution.
         """
-        return self._scaling(starts).inverse_log_prob(log_prob, num_targets)
+        return self._scaling(starts).inverse_moments(mean, scale)
+
+    def inverse_log_prob(self, log_prob: Any, starts: Any) -> np.ndarray:
+        """Converts joint log densities of scaled y to those of the true values in user units.
+
+        Args:
+            log_prob: `[B]`, in nats, summed over D_y and the observed targets.
+            starts: `[B]`.
+
+        Returns:
+            `[B]` float64. Columns of whole numbers count with their log probability.
+        """
+        return self._scaling(starts).inverse_log_prob(
+            log_prob, self.truth(starts), self.scored(starts)
+        )
 
     def inverse_nll(self, nll: Any, starts: Any) -> np.ndarray:
         """Converts negative log densities for each observed target `[B]`, in nats."""
-        return self._scaling(starts).inverse_nll(nll)
+        return self._scaling(starts).inverse_nll(nll, self.truth(starts), self.scored(starts))
+
+    def normal_log_prob(self, mean: Any, scale: Any, y: Any, starts: Any) -> np.ndarray:
+        """Returns the log density of y in a support under normal distributions, as models score it.
+
+        Args:
+            mean: `[B, N_T, D_y]`, scaled.
+            scale: standard deviations that broadcast to it, scaled.
+            y: `[B, N_T, D_y]`, scaled.
+            starts: `[B]`.
+
+        Returns:
+            `[B, N_T, D_y]` float64; of whole numbers their log probability.
+
+        Raises:
+            ValueError: the scaler has no support.
+        """
+        support = ScaledSupport.from_parts(self._scaling(starts).parts[:, np.newaxis])
+        return support.log_prob(mean, scale, np.asarray(y, np.float32))
 
     def _scaling(self, starts: Any) -> ValueScaling:
         return self._value_scaling(self._check_starts(starts), self._table, NUMPY_OPS)
@@ -319,6 +353,7 @@ class Windows:
         return self.scaler.value_scaling(
             ops.take(table.center, number),
             ops.take(table.spread, number),
+            ops.take(table.softness, number),
             ops.take(table.last_value, last_context_row),
             ops.take(table.last_observed_row, last_context_row) >= starts[:, np.newaxis],
             ops,
@@ -340,4 +375,6 @@ class Windows:
             "context_mask": observed[:, context],
             "target_mask": observed[:, target],
         }
+        if scaling.transform is not None:
+            inputs["y_support"] = scaling.parts
         return inputs, y[:, target]

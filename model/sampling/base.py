@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
 import tensorflow as tf
 
+from taylorformer.data_wrangler.tables.scaled_support import NUM_PARTS
 from taylorformer.model.sampling.chunks import draw_in_chunks
 from taylorformer.model.sampling.orders import sampling_order
 
@@ -62,6 +63,11 @@ def batch_spec(x_dims: int, y_dims: int) -> dict[str, tf.TensorSpec]:
     }
 
 
+def support_spec(y_dims: int) -> tf.TensorSpec:
+    """Describes `y_support` of the data contract."""
+    return tf.TensorSpec([None, y_dims, NUM_PARTS], tf.float64)
+
+
 class Sampler(abc.ABC):
     """Draws joint samples of a model.
 
@@ -84,15 +90,16 @@ class Sampler(abc.ABC):
         self._distance_dims, self._y_dims = model.distance_dims, model.y_dims
         self._xla = xla
         vector = tf.TensorSpec([None], tf.int64)
-        signature = [
-            batch_spec(model.x_dims, model.y_dims),
-            tf.TensorSpec([None, None], tf.int32),
-            vector,
-            vector,
-            tf.TensorSpec([], tf.int64),
-        ]
-        self._graph = tf.function(
-            functools.partial(self.draw, xla=False), input_signature=signature, autograph=False
+        points = batch_spec(model.x_dims, model.y_dims)
+        seed = tf.TensorSpec([], tf.int64)
+        rest = [tf.TensorSpec([None, None], tf.int32), vector, vector, seed]
+        self._graph, self._graph_with_support = (
+            tf.function(
+                functools.partial(self.draw, xla=False),
+                input_signature=[batch, *rest],
+                autograph=False,
+            )
+            for batch in (points, {**points, "y_support": support_spec(model.y_dims)})
         )
         self._xla_graph = tf.function(
             functools.partial(self.draw, xla=True), jit_compile=True, autograph=False
@@ -166,7 +173,9 @@ class Sampler(abc.ABC):
             at_once = most_sequences = chunk_size
         sequences = max(1, min(at_once // num_samples, most_sequences, batch_size))
         samples = max(1, min(at_once // sequences, num_samples))
-        draw = self._xla_graph if jit_compile and self.uses_xla else self._graph
+        draw = self._graph_with_support if "y_support" in batch else self._graph
+        if jit_compile and self.uses_xla:
+            draw = self._xla_graph
         parts = []
         for first in range(0, batch_size, sequences):
             arguments = batch, orders, sequence_keys

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from taylorformer.data_wrangler.batch import as_prepared
+from taylorformer.model.observed_density import observable
 from taylorformer.model.sampling.base import (
     BYTES_PER_FLOAT,
     Memory,
@@ -90,6 +91,7 @@ class PlainSampler(Sampler):
                 as_prepared(inputs)
             outputs = self._model(inputs, training=False)
             value = outputs["mean"][:, i] + outputs["scale"][:, i] * noise[:, i]
+            value = observable(value, rows.get("y_support"))
             value = tf.where(rows["target_mask"][:, i, tf.newaxis], value, 0.0)
             value = tf.ensure_shape(value, [None, y_dims])
             is_i = (tf.range(num_target) == i)[tf.newaxis, :, tf.newaxis]

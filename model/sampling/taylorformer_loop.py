@@ -14,6 +14,7 @@ from taylorformer.model.layers.dense import JoinedDense, joined_dense, within_ra
 from taylorformer.model.layers.local_taylor import LocalTaylor
 from taylorformer.model.layers.mask import context_visibility, target_visibility
 from taylorformer.model.layers.mha_xy import BlockRows
+from taylorformer.model.observed_density import observable
 from taylorformer.model.sampling.base import BYTES_PER_FLOAT, Memory, SampledModel, lengths
 from taylorformer.model.sampling.cached import Caches
 from taylorformer.model.sampling.counter_noise import normal_noise
@@ -68,6 +69,7 @@ class _Shared(NamedTuple):
         mha_x: of the tower MHA-X. None without it.
         blocks: of each block of the tower MHA-XY; empty without it.
         head: the Dense layers of mean and raw scale, joined.
+        y_support: which values y can have, `[B, 1, D_y, 6]`. None: any.
     """
 
     context_mask: tf.Tensor
@@ -77,6 +79,7 @@ class _Shared(NamedTuple):
     mha_x: _SharedByX | None
     blocks: list[BlockRows]
     head: JoinedDense
+    y_support: tf.Tensor | None
 
 
 class TaylorformerLoop:
@@ -168,6 +171,7 @@ class TaylorformerLoop:
         num_target = tf.shape(batch["x_target"])[1]
         x_fe = features["x_fe"]
         network = self._network
+        support = batch.get("y_support")
         shared = _Shared(
             context_mask=batch["context_mask"],
             target_mask=rows_first(features["target_seen"]),
@@ -176,6 +180,7 @@ class TaylorformerLoop:
             mha_x=self._before_mha_x(features, batch["context_mask"]),
             blocks=self._before_mha_xy(features, batch["context_mask"]),
             head=joined_dense([network.mean_dense, network.scale_dense], network.compute_dtype),
+            y_support=None if support is None else support[:, tf.newaxis],
         )
         shape = tf.shape(context_state)
         of_context = tf.tile(context_state[:, :, tf.newaxis], [1, 1, num_samples, 1])
@@ -247,7 +252,8 @@ class TaylorformerLoop:
         if self._adds_taylor_terms:
             mean += terms
         is_drawn = shared.target_mask[i][:, tf.newaxis, tf.newaxis]
-        y = tf.where(is_drawn, mean + scale * noise, 0.0)
+        y = observable(mean + scale * noise, shared.y_support)
+        y = tf.where(is_drawn, y, 0.0)
         y_fe, row = self._extractor.row_after_y(neighbour, y)
         if mha_xy is not None:
             key = mha_xy.row_features(x_fe, y_seen, y_fe)

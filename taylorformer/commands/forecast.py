@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,6 +31,19 @@ _model_option = click.option(
     required=True,
     help="Folder that `fit` has written.",
 )
+
+
+def _bounds(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> Any:
+    """Reads numbers, or "none"; one for all targets is returned as it is, none as None."""
+    try:
+        bounds = [None if text.lower() == "none" else float(text) for text in texts]
+    except ValueError:
+        raise click.BadParameter(
+            f"must be a number, or 'none'. Received: {', '.join(texts)}", context, option
+        ) from None
+    return None if not bounds else bounds[0] if len(bounds) == 1 else bounds
+
+
 _sampling_options = options.joined(
     click.option("--samples", type=options.POSITIVE, default=100, help="Joint samples."),
     options.seed_option("Seed of the samples."),
@@ -65,6 +78,23 @@ _sampling_options = options.joined(
     show_default=_OF_PRESET,
     help="Values about the last one of the context, or about the training mean.",
 )
+@click.option(
+    "--lower",
+    "lower",
+    callback=_bounds,
+    multiple=True,
+    metavar="NUMBER",
+    help="Least value of the targets; once for all, or once for each ('none': no bound).",
+)
+@click.option(
+    "--upper",
+    "upper",
+    callback=_bounds,
+    multiple=True,
+    metavar="NUMBER",
+    help="Largest value of the targets, likewise.",
+)
+@click.option("--integers", is_flag=True, help="The targets are whole numbers, such as counts.")
 @options.number_option("--max-steps", _OF_PRESET, "Training steps.")
 @options.number_option("--batch-size", _OF_PRESET, "Windows in a training step.")
 @options.learning_rate_option(_OF_PRESET)
@@ -92,6 +122,9 @@ def fit(
     context_length: int,
     preset: str,
     scaling: str | None,
+    lower: Any,
+    upper: Any,
+    integers: bool,
     max_steps: int | None,
     batch_size: int | None,
     learning_rate: float | None,
@@ -138,6 +171,9 @@ def fit(
         learning_rate=learning_rate,
         fractions=fractions,
         seed=seed,
+        lower=lower,
+        upper=upper,
+        integers=integers,
     )
     checkpoint = model / _CHECKPOINT
 

@@ -328,6 +328,12 @@ class _Ruler:
         y = np.asarray(y, np.float64)
         return self.windows.inverse(y, starts) if self._user else y
 
+    def mean_from_scaled(self, outputs: Mapping[str, Any], starts: np.ndarray) -> np.ndarray:
+        """Returns the means of one-step distributions."""
+        if not self._user:
+            return np.asarray(outputs["mean"], np.float64)
+        return self.windows.inverse_moments(outputs["mean"], outputs["scale"], starts)[0]
+
     def nll_from_scaled(self, nll: np.ndarray, starts: np.ndarray) -> np.ndarray:
         return self.windows.inverse_nll(nll, starts) if self._user else nll
 
@@ -394,8 +400,12 @@ def _one_step_scale(forecast: _Forecast, windows: Windows, starts: np.ndarray) -
     count = 0
     for first in range(0, len(starts), _FIT_BATCH):
         chosen = starts[first : first + _FIT_BATCH]
-        error = windows.truth(chosen) - forecast(windows, chosen, teacher_forced=True)
-        error /= windows.spread(chosen)[:, np.newaxis]
+        values = windows.truth(chosen), forecast(windows, chosen, teacher_forced=True)
+        if windows.scaler.support is None:
+            error = (values[0] - values[1]) / windows.spread(chosen)[:, np.newaxis]
+        else:
+            truth, mean = (windows.scale_y(one, chosen) for one in values)
+            error = truth - mean
         has_error = windows.scored(chosen) & np.isfinite(error).all(axis=-1)
         total += np.square(error[has_error]).sum(axis=0)
         count += int(has_error.sum())
@@ -411,7 +421,7 @@ def _forced_scores(
 ) -> dict[str, np.ndarray]:
     outputs = model.teacher_forced(*ruler.windows.batch(starts))
     nll = teacher_forced_nll(outputs["log_prob"], scored)
-    mean = ruler.from_scaled(outputs["mean"], starts)
+    mean = ruler.mean_from_scaled(outputs, starts)
     return {
         "teacher_forced_nll": ruler.nll_from_scaled(nll, starts),
         "teacher_forced_mse": teacher_forced_mse(mean, truth, scored),
@@ -435,7 +445,12 @@ def _naive_forced_scores(
     # A line that was never wrong has no scale, and no density.
     if scale is not None and (scale > 0).all():
         mean, truth = (windows.scale_y(values, starts) for values in (mean, windows.truth(starts)))
-        nll = average_by_window({"nll": gaussian_nll(mean, scale, truth, scored)})["nll"]
+        if windows.scaler.support is None:
+            nll = gaussian_nll(mean, scale, truth, scored)
+        else:
+            density = windows.normal_log_prob(mean, scale, truth, starts).sum(axis=-1)
+            nll = np.where(scored, -density, np.nan)
+        nll = average_by_window({"nll": nll})["nll"]
         scores["teacher_forced_nll"] = ruler.nll_from_scaled(nll, starts)
     return scores
 

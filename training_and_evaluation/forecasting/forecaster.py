@@ -26,6 +26,7 @@ from taylorformer.data_wrangler.tables.frames import (
     ForeignTable,
     as_frame,
     check_frame,
+    flatten_index,
     type_name,
 )
 from taylorformer.data_wrangler.tables.long_table import ids_of, split_table
@@ -41,6 +42,7 @@ from taylorformer.data_wrangler.tables.split import (
     evenly_spaced,
     panel_window_starts,
 )
+from taylorformer.data_wrangler.tables.value_support import ValueSupport
 from taylorformer.data_wrangler.tables.windows import Windows
 from taylorformer.data_wrangler.whole_files import find_file, replaced_together
 from taylorformer.model.saved_model_folder import check_export_folder
@@ -109,6 +111,13 @@ class Forecaster(BaseEstimator):
         fractions: shares of the training, validation and test part.
         seed: of the first weights, the order of training windows and the dropout.
         run_eagerly: train without graphs, which is slow, to debug.
+        lower: the least value that a target can have: a number, one for each target (None for
+            none), or None. Samples, quantiles and means lie inside; the density has the Jacobian.
+            A value no further from a bound than 1 % of the usual move of its series counts as the
+            bound.
+        upper: the largest value, likewise.
+        integers: whether targets are whole numbers, such as counts: True, or one for each target.
+            Samples are whole then, and densities are probabilities.
 
     Attributes:
         model_: the trained `Taylorformer`; it reads and predicts scaled numbers.
@@ -137,6 +146,9 @@ class Forecaster(BaseEstimator):
         fractions: Sequence[float] = DEFAULT_FRACTIONS,
         seed: int = 0,
         run_eagerly: bool = False,
+        lower: float | Sequence[float | None] | None = None,
+        upper: float | Sequence[float | None] | None = None,
+        integers: bool | Sequence[bool] = False,
     ) -> None:
         self.horizon = horizon
         self.context_length = context_length
@@ -148,6 +160,9 @@ class Forecaster(BaseEstimator):
         self.fractions = fractions
         self.seed = seed
         self.run_eagerly = run_eagerly
+        self.lower = lower
+        self.upper = upper
+        self.integers = integers
 
     # Training.
 
@@ -221,6 +236,8 @@ class Forecaster(BaseEstimator):
             date_format=date_format,
         )
         panel, columns = _read(data, resolve, unsorted, duplicates)
+        support = settings.support(panel.num_columns)
+        _check_values(support, data, panel, columns)
         all_splits = {
             one.name: Split.chronological(one.num_rows, settings.fractions) for one in panel.series
         }
@@ -230,7 +247,7 @@ class Forecaster(BaseEstimator):
         splits = [all_splits[name] for name in panel.names]
         starts = panel_window_starts(panel, splits, spec, "training")
         train_ends = [split.train_end for split in splits]
-        windows = Windows(panel, WindowScaler.fit(panel, spec, train_ends, preset.scaling))
+        windows = Windows(panel, WindowScaler.fit(panel, spec, train_ends, preset.scaling, support))
         left_out = [one for one in whole.series if one.name in odd.left_out]
         scaler = with_scales_of(windows.scaler, left_out, all_splits)
         validation = self._validation_starts(windows, splits, preset)
@@ -599,6 +616,8 @@ class Forecaster(BaseEstimator):
                 raise ValueError(
                     f"`data` must have the `{what}` of training, {need!r}. Received: {there!r}"
                 )
+        if self.scaler_.support is not None:
+            _check_values(self.scaler_.support, data, panel, columns)
         if isinstance(data, pd.DataFrame):
             return panel, ids_of(data, columns)
         return panel, {name: name for name in panel.names}
@@ -664,7 +683,9 @@ class Forecaster(BaseEstimator):
         - `sample`: reads the same without `quantile_levels`, returns `samples` `[S, B, N_T, D_y]`;
         - `log_prob`: reads times, `y_context`, and `y_target` `[B, N_T, D_y]` (NaN = not scored),
           with covariates and `series` as above; returns `log_prob` `[B]`, the density in the units
-          of the table.
+          of the table, or the probability of whole numbers.
+
+        Where there are bounds or whole numbers, other values in a request are an error.
 
         Every sequence is drawn with key 0, so that an answer does not depend on what else is in the
         request; `forecast` has keys by series and origin, so its samples are other ones, from the
@@ -721,6 +742,15 @@ def _warn(*sentences: str) -> None:
 def _without(panel: Panel, odd: OddSeries) -> Panel:
     kept = odd.kept(panel)
     return panel if len(kept) == panel.num_series else Panel(kept)
+
+
+def _check_values(support: ValueSupport, data: Any, panel: Panel, columns: Columns) -> None:
+    """Checks that all values are in the support; an error names the row of the user's table."""
+    data = as_frame(data)
+    if isinstance(data, pd.DataFrame):
+        support.check_frame(flatten_index(data), columns.target_columns)
+    for series in panel.series:
+        support.check_series(series)
 
 
 def _read(

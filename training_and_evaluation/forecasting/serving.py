@@ -2,6 +2,7 @@
 
 import os
 
+import numpy as np
 import tensorflow as tf
 
 from taylorformer.data_wrangler.tables.array_ops import tensorflow_ops
@@ -26,9 +27,15 @@ class _Requests:
 
     def __init__(self, scaler: WindowScaler) -> None:
         self._scaler = scaler if scaler.time_unit is None else scaler.in_unit(_UNIT_OF_DATES)
-        self._center, self._spread = tf.constant(scaler.center), tf.constant(scaler.spread)
+        softness = np.ones_like(scaler.spread) if scaler.softness is None else scaler.softness
+        self._measured = [tf.constant(part) for part in (scaler.center, scaler.spread, softness)]
         self._ops = tensorflow_ops()
         self._num_series = len(scaler.names)
+
+    @property
+    def with_support(self) -> bool:
+        """Whether the batches of the model have `y_support`."""
+        return self._scaler.support is not None
 
     def inputs(self, with_y_target: bool = False) -> list[tf.TensorSpec]:
         """Returns the names, shapes and dtypes of what an endpoint takes."""
@@ -58,28 +65,47 @@ class _Requests:
                 raw[f"time_{part}"], origin, raw.get(f"covariates_{part}"), self._ops
             )
             if f"y_{part}" in raw:
-                y = raw[f"y_{part}"]
+                y = self._inside(f"y_{part}", raw[f"y_{part}"])
                 observed = tf.reduce_all(tf.math.is_finite(y), axis=-1)
                 batch[f"y_{part}"] = scaling.model_input(y, observed)
                 batch[f"{part}_mask"] = observed
+        if self.with_support:
+            batch["y_support"] = scaling.parts
         return batch, scaling
+
+    def _inside(self, name: str, y: tf.Tensor) -> tf.Tensor:
+        """Returns values after a check that they are in the support."""
+        support = self._scaler.support
+        if support is None:
+            return y
+        wrong = (y < support.lower) | (y > support.upper)
+        wrong |= tf.constant(support.integers) & (y != tf.round(y))
+        wrong &= tf.math.is_finite(y)
+        inside = tf.debugging.Assert(
+            ~tf.reduce_any(wrong),
+            [
+                f"`{name}` must hold values from {support.lower} to {support.upper}, whole ones "
+                f"where {support.integers} is True. Received:",
+                tf.boolean_mask(y, wrong),
+            ],
+        )
+        with tf.control_dependencies([inside]):
+            return tf.identity(y)
 
     def _value_scaling(self, raw: dict[str, tf.Tensor]) -> ValueScaling:
         y = raw["y_context"]
         if self._num_series > 1:
-            center, spread = (
-                tf.gather(part, raw["series"]) for part in (self._center, self._spread)
-            )
+            measured = [tf.gather(part, raw["series"]) for part in self._measured]
         else:
             shape = [tf.shape(y)[0], self._scaler.num_columns]
-            center, spread = (tf.broadcast_to(part, shape) for part in (self._center, self._spread))
+            measured = [tf.broadcast_to(part, shape) for part in self._measured]
         observed = tf.math.is_finite(y)
         row = tf.where(observed, tf.range(tf.shape(y)[1])[:, tf.newaxis], -1)
         # The row in front is for contexts without rows, which have no largest one.
         last = tf.reduce_max(tf.pad(row, [[0, 0], [1, 0], [0, 0]], constant_values=-1), axis=1)
         is_last = (row == last[:, tf.newaxis]) & observed
         last_value = tf.reduce_sum(tf.where(is_last, y, 0.0), axis=1)
-        return self._scaler.value_scaling(center, spread, last_value, last >= 0, self._ops)
+        return self._scaler.value_scaling(*measured, last_value, last >= 0, self._ops)
 
 
 def _time_of_last_context(time: tf.Tensor) -> tf.Tensor:
@@ -101,8 +127,8 @@ def export_forecaster(
     model: ProbabilisticModel, scaler: WindowScaler, path: str | os.PathLike[str]
 ) -> None:
     """Writes a trained model and its scaler as a SavedModel; see `Forecaster.export`."""
-    drawing = Drawing(model)
     requests = _Requests(scaler)
+    drawing = Drawing(model, requests.with_support)
 
     def draw(inputs: dict[str, tf.Tensor]) -> tf.Tensor:
         num_samples, seed = inputs.pop("num_samples"), inputs.pop("seed")
@@ -115,8 +141,9 @@ def export_forecaster(
 
     def log_prob(inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         batch, scaling = requests.batch(inputs)
-        count = tf.reduce_sum(tf.cast(batch["target_mask"], tf.float64), axis=1)
-        return {"log_prob": scaling.inverse_log_prob(drawing.log_prob(batch), count)}
+        density = drawing.log_prob(batch)
+        observed = batch["target_mask"]
+        return {"log_prob": scaling.inverse_log_prob(density, inputs["y_target"], observed)}
 
     drawn = [*requests.inputs(), NUM_SAMPLES, SEED]
     endpoints = {

@@ -6,6 +6,12 @@ from typing import Any
 
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.tables.split import WindowSpec, check_fractions
+from taylorformer.data_wrangler.tables.value_support import (
+    ValueSupport,
+    check_bounds,
+    check_integers,
+    check_support,
+)
 from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset, find_preset
 from taylorformer.training_and_evaluation.training.plan import LARGEST_TRAINING_SEED
 
@@ -52,6 +58,9 @@ class ForecasterSettings:
         fractions = check_fractions(arguments["fractions"])
         given = {name: arguments[name] for name in _OF_PRESET if arguments.get(name) is not None}
         preset = dataclasses.replace(find_preset(arguments["preset"]), **given)
+        lower, upper = (check_bounds(name, arguments.get(name)) for name in ("lower", "upper"))
+        integers = check_integers(arguments.get("integers", False))
+        check_support(lower, upper, integers)
         run_eagerly = bool(arguments.get("run_eagerly", False))
         checked = {
             "horizon": spec.horizon,
@@ -60,8 +69,20 @@ class ForecasterSettings:
             "fractions": fractions,
             "seed": seed,
             "run_eagerly": run_eagerly,
+            "lower": lower,
+            "upper": upper,
+            "integers": integers,
         }
         return cls(spec, preset, fractions, seed, run_eagerly, {**arguments, **checked})
+
+    def support(self, num_columns: int) -> ValueSupport:
+        """Returns which values the D_y columns can have.
+
+        Raises:
+            ValueError: bounds for another number of columns.
+        """
+        names = ("lower", "upper", "integers")
+        return ValueSupport.of(*(self.arguments[name] for name in names), num_columns)
 
     @property
     def saved(self) -> dict[str, Any]:

@@ -69,24 +69,33 @@ def test_a_context_without_values_is_relative_to_the_training_mean():
 @pytest.mark.parametrize("scaling", SCALINGS)
 def test_samples_scales_and_densities_go_back_to_units(series, rng, scaling):
     windows = Windows(series, WindowScaler.fit(series, SPEC, 69, scaling))
-    starts = [3, 50, 70]
+    starts = [3, 50, 60]
     reference, spread = windows.reference(starts), windows.scaler.spread[0]
     y = rng.normal(size=(5, 3, 4, 2))
     units = windows.inverse(y, starts)
     assert units.shape == y.shape and units.dtype == np.float64
     np.testing.assert_allclose((units - reference[:, np.newaxis]) / spread, y, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(windows.scale_y(units, starts), y, rtol=1e-9, atol=1e-9)
-    stddev = windows.inverse_scale(y.std(axis=0), starts)
+    mean, stddev = windows.inverse_moments(y.mean(axis=0), y.std(axis=0), starts)
     np.testing.assert_allclose(units.std(axis=0), stddev, rtol=1e-9)
-    # A standard normal density in scaled y is one of scale `spread` in units.
+    np.testing.assert_allclose(units.mean(axis=0), mean, rtol=1e-9)
+    # A standard normal density in scaled y is one of scale `spread` in units; what is missing does
+    # not count.
     y_one, units_one = y[0], units[0]
-    log_prob = -0.5 * (y_one**2 + np.log(2 * np.pi)).sum(axis=(1, 2))
+    observed = series.observed[windows.target_rows(starts)]
+    assert observed.any(axis=1).all() and not observed.all()
     z = (units_one - reference[:, np.newaxis]) / spread
-    log_prob_units = (-0.5 * (z**2 + np.log(2 * np.pi)) - np.log(spread)).sum(axis=(1, 2))
-    restored = windows.inverse_log_prob(log_prob, 4, starts)
+
+    def total(density):
+        return np.where(observed[..., np.newaxis], density, 0.0).sum(axis=(1, 2))
+
+    log_prob = total(-0.5 * (y_one**2 + np.log(2 * np.pi)))
+    log_prob_units = total(-0.5 * (z**2 + np.log(2 * np.pi)) - np.log(spread))
+    restored = windows.inverse_log_prob(log_prob, starts)
     np.testing.assert_allclose(restored, log_prob_units, rtol=1e-9)
-    nll = windows.inverse_nll(-log_prob / 4, starts)
-    np.testing.assert_allclose(nll, -log_prob_units / 4, rtol=1e-9)
+    count = observed.sum(axis=1)
+    nll = windows.inverse_nll(-log_prob / count, starts)
+    np.testing.assert_allclose(nll, -log_prob_units / count, rtol=1e-9)
 
 
 def test_standard_scaling_is_that_of_the_training_part(series):

@@ -45,9 +45,10 @@ def test_requests_are_scaled_as_windows_are(scaling, rng):
         np.testing.assert_array_equal(batch[key], one, err_msg=key)
     y = rng.normal(size=(4, 6, 3, 2))
     np.testing.assert_array_equal(values.inverse(tf.constant(y)), windows.inverse(y, starts))
-    density, count = rng.normal(size=6), inputs["target_mask"].sum(axis=1)
+    density = rng.normal(size=6)
+    observed = batch["target_mask"]
     np.testing.assert_allclose(
-        values.inverse_log_prob(tf.constant(density), tf.constant(count)),
-        windows.inverse_log_prob(density, count, starts),
+        values.inverse_log_prob(tf.constant(density), raw["y_target"], observed),
+        windows.inverse_log_prob(density, starts),
         rtol=1e-12,
     )
