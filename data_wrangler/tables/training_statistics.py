@@ -87,6 +87,7 @@ def measure_panel(
     parts = [_TrainingPart(one, end, spec) for one, end in zip(series, num_train_rows, strict=True)]
     measured = np.array([part.measure(part.values, scaling) for part in parts])
     center, unit, is_rounding = np.moveaxis(measured, -1, 0)
+    is_zero = unit == 0
     unit = _with_units(unit, other_units)
     integers = np.array(support.integers)
     lower, upper = support.outer_bounds
@@ -101,7 +102,7 @@ def measure_panel(
             ]
         )
         center, spread, _ = np.moveaxis(measured, -1, 0)
-        spread = np.where(spread > 0, spread, unit)
+        spread = np.where(is_zero | (spread == 0), unit, spread)
         spread = np.where(integers, np.maximum(spread, _SPREAD_OF_INTEGERS), spread)
     return PanelStatistics(center, spread, softness, is_rounding > 0)
 
