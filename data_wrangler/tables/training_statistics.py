@@ -111,8 +111,8 @@ def _with_units(unit: np.ndarray, other_units: np.ndarray) -> np.ndarray:
     """Gives series of zeros, whose unit is 0, the median unit of the others, or 1."""
     every = np.concatenate([unit, other_units])
     for column in np.flatnonzero((unit == 0).any(axis=0)):
-        known = every[every[:, column] > 0, column]
-        unit[unit[:, column] == 0, column] = np.median(known) if len(known) else 1.0
+        positive = every[every[:, column] > 0, column]
+        unit[unit[:, column] == 0, column] = np.median(positive) if len(positive) else 1.0
     return unit
 
 
@@ -153,7 +153,7 @@ def _measure_column(
         return center, 0.0, False
     spread = _relative_spread(column / size, last, starts, spec, scaling)
     if spread < _SMALL_SPREAD:
-        # Relative to 0 the moves would be rounded: to the size of y, not to their own.
+        # Relative to 0 the moves would be rounded: to the size of y, not to that of the moves.
         spread = _relative_spread((column - center) / size, last, starts, spec, scaling)
     moves = bool((observed != observed[0]).any())
     if not moves:

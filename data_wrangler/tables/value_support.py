@@ -216,8 +216,8 @@ def check_integers(integers: Any) -> tuple[bool, ...] | bool:
         TypeError: anything else.
         ValueError: an empty sequence.
     """
-    several = _is_sequence(integers)
-    values = tuple(integers) if several else (integers,)
+    is_sequence = _is_sequence(integers)
+    values = tuple(integers) if is_sequence else (integers,)
     if not values:
         raise ValueError("`integers` must be True or False, or one for each target. Received: none")
     for value in values:
@@ -227,7 +227,7 @@ def check_integers(integers: Any) -> tuple[bool, ...] | bool:
                 f"Received: integers={integers!r}"
             )
     plain = tuple(bool(value) for value in values)
-    return plain if several else plain[0]
+    return plain if is_sequence else plain[0]
 
 
 def check_support(lower: Any, upper: Any, integers: Any) -> None:

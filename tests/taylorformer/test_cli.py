@@ -122,6 +122,23 @@ def test_ids_are_text_and_float_times_keep_their_digits(run, tmp_path):
     assert code == 0 and not error.count("not there in training")
 
 
+def test_counts_stay_counts(run, tmp_path):
+    rng = np.random.default_rng(0)
+    table = wave_table().assign(y=rng.poisson(0.4, 90), z=rng.normal(size=90))
+    path, model, output = (tmp_path / name for name in ("counts.csv", "model", "f.csv"))
+    table.to_csv(path, index=False)
+    options = ("--target", "y", "--lower", "0", "--upper", "none", "--integers")
+    code, _, error = run("fit", path, "--model", model, *FIT, "--max-steps", "1", *options)
+    assert code == 0, error
+    code, _, error = run("forecast", path, "--model", model, "--output", output)
+    assert code == 0, error
+    assert (pd.read_csv(output).drop(columns="ds") >= 0).all(axis=None)
+    table.loc[3, "y"] = -1
+    table.to_csv(path, index=False)
+    code, _, error = run("forecast", path, "--model", model, "--output", output, "--overwrite")
+    assert code == 2 and "-1.0 in row 4" in one_line(error)
+
+
 def test_forecast_writes_quantiles_and_a_picture(folder, run, tmp_path):
     output = tmp_path / "new" / "forecast.csv"
     options = ("--samples", "20", "--quantile", "0.1", "--quantile", "0.9", "--seed", "3")
@@ -304,6 +321,12 @@ WRONG = [
     ("fit {table} --model {new} --seed 99999999999999999999", "`seed` must be at most"),
     ("fit {table} --model {new} --learning-rate 0", "--learning-rate"),
     ("fit {table} --model {new} --learning-rate nan", "learning_rate"),
+    ("fit {table} --model {new} --lower low", "must be a number, or 'none'. Received: low"),
+    ("fit {table} --model {new} --lower nan", "`lower` must be finite"),
+    ("fit {table} --model {new} --lower 3 --upper 1", "`lower` must be below `upper`"),
+    ("fit {table} --model {new} --lower 0 --lower 0", "each of the 1 target columns"),
+    ("fit {table} --model {new} --lower 5200", "hold values of at least 5200 (`lower`)"),
+    ("fit {table} --model {new} --integers", "Column `y` must hold whole numbers"),
     ("fit {table} --model {new} --fractions 0.5 0.5 0.5", "fractions"),
     ("fit {table} --model {new} --fractions 0.5 0.5", "--fractions"),
     ("fit {table} --model {new} --separator ;;", "`separator` must be one character"),
