@@ -103,6 +103,12 @@ class CsvDialect:
     def _missing(self) -> tuple[str | float, ...]:
         return tuple(_missing_marks(self.missing))
 
+    @property
+    def left_to_pandas(self) -> bool:
+        """Whether nothing is to do for one column and not another, which pandas cannot."""
+        special = self.missing or self.thousands or self.comment or self.strip
+        return not special and self.decimal == "."
+
     def _number(self, mark: str | float) -> float | None:
         spelled = str(mark)
         for text in (spelled, spelled.replace(self.thousands or "", "").replace(self.decimal, ".")):

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from taylorformer.data_wrangler.tables.column_error import bad_row
 from taylorformer.data_wrangler.tables.columns import guess_time
 from taylorformer.data_wrangler.tables.csv_dialect import CsvDialect
+from taylorformer.data_wrangler.tables.values import UnreadNumber
 
 # What unpacking raises; that of bzip2 is an OSError like any other, but without a number.
 _BAD_ARCHIVES = (
@@ -57,7 +57,7 @@ def read_csv(
         cells = frame[name].str.removeprefix(_MARK)
         cells = cells.str.strip() if dialect.strip else cells
         frame[name] = cells.where(cells != "")
-    if dialect != dialect.exact or dialect.decimal != "." or dialect.strip:
+    if not dialect.left_to_pandas:
         frame = _finish(path, frame, names, dialect, written, time_columns)
     frame.columns = names
     return frame
@@ -171,7 +171,8 @@ def _finish(
         exact = _parse(path, dialect.exact, set(), usecols=times)
         for name in times:
             frame[name] = exact[name]
-    if dialect.strip:
+    # A comment at the end of a line leaves the blanks before it.
+    if dialect.strip or dialect.comment is not None:
         for name in times + values:
             marks = dialect.exact if name in times else dialect
             frame[name] = _stripped(frame[name], marks)
@@ -223,14 +224,19 @@ def _check_groups(
         return
     texts = _parse(path, dialect.exact, set(), usecols=columns, dtype=str)
     for name in columns:
-        cells = texts[name].dropna()
+        cells = texts[name].dropna().str.strip()
         cells = cells[cells.str.contains(mark, regex=False)]
-        cells = cells[~cells.isin(dialect.missing_texts)]
-        wrong = ~cells.str.fullmatch(_number_pattern(dialect))
-        if wrong.any():
-            wish = f"have three digits after {mark!r}, the mark of thousands"
-            row = int(cells.index[wrong.to_numpy()][0])
-            raise bad_row(name, wish, row, texts[name].iloc[row])
+        marked = cells.isin(dialect.missing_texts)
+        if marked.any():
+            # pandas has read -999.99 with blanks beside it as a number with a group of digits.
+            marked_rows = marked.reindex(frame.index, fill_value=False)
+            frame[name] = frame[name].astype(np.float64).mask(marked_rows)
+            cells = cells[~marked]
+        wrong = cells[~cells.str.fullmatch(_number_pattern(dialect))]
+        if len(wrong):
+            mixed = frame[name].astype("object")
+            mixed[wrong.index] = wrong.map(UnreadNumber).astype("object")
+            frame[name] = mixed
 
 
 def _partly_numbers(column: pd.Series, dialect: CsvDialect) -> pd.Series:
@@ -242,6 +248,9 @@ def _partly_numbers(column: pd.Series, dialect: CsvDialect) -> pd.Series:
     numbers = plain.str.replace(dialect.decimal, ".", regex=False).astype(float)
     mixed = column.astype("object")
     mixed[number] = _without_marks(numbers, dialect.missing_numbers)
+    other = column[~number]
+    unread = other[pd.to_numeric(other, errors="coerce").notna()]
+    mixed[unread.index] = unread.map(UnreadNumber).astype("object")
     return mixed
 
 

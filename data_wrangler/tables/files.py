@@ -81,8 +81,8 @@ def read_table(
         ImportError: there is no package to read Parquet, or to unpack `.zst`.
         TypeError: an option of another type.
         ValueError: the file is no table, is damaged, has rows with more cells than the header, or
-            other groups of digits than `thousands` says; an option outside its range, or two marks
-            that are the same, see `CsvDialect`.
+            another separator; an option outside its range, or two marks that are the same, see
+            `CsvDialect`.
     """
     dialect = CsvDialect(
         separator, decimal, missing, thousands, comment, quote, encoding, skip_rows, strip

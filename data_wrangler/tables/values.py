@@ -15,6 +15,15 @@ _GROUPS = re.compile(r"[+-]?\d{1,3}(?:[,.' ]\d{2,3})*[,.' ]\d{3}(?:[.,]\d+)?")
 _COMMA = re.compile(r"[+-]?\d*,\d+")
 
 
+class UnreadNumber(str):
+    """A cell that is no number in the form of its file, though it would be one in another form.
+
+    In a file with the decimal mark "," 1.500 is such a cell: 1.5 or 1500.
+    """
+
+    __slots__ = ()
+
+
 def read_targets(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> np.ndarray:
     """Reads targets, `[T, D_y]` float64: finite numbers, or NaN for an empty cell."""
     values = np.empty((len(frame), len(columns)), np.float64)
@@ -54,7 +63,8 @@ def _to_numbers(column: pd.Series, name: Hashable, wish: str) -> np.ndarray:
     if not pd.api.types.is_numeric_dtype(column.dtype):
         text = column.astype("object")
         column = pd.to_numeric(text, errors="coerce")
-        wrong = (column.isna() & text.notna()).to_numpy()
+        unread = text.map(type) == UnreadNumber
+        wrong = (column.isna() & text.notna() | unread).to_numpy()
         if wrong.any():
             row = int(wrong.argmax())
             raise bad_row(
@@ -67,6 +77,11 @@ def _advice(value: Any, may_be_missing: bool) -> str:
     """Says which option of reading a file would read a cell as a number."""
     if not isinstance(value, str):
         return ""
+    if isinstance(value, UnreadNumber):
+        return (
+            ", as `decimal` (--decimal) and `thousands` (--thousands) spell them, in groups of "
+            "three digits"
+        )
     if value != value.strip():
         return " (`strip` (--strip) leaves out the blanks around cells of a file)"
     if _GROUPS.fullmatch(value):
