@@ -27,7 +27,7 @@ def split_time_column(
     """
     if not isinstance(time_column, list) or not all(isinstance(one, str) for one in time_column):
         check_name("time_column", time_column)
-        return time_column, ()  # type: ignore[return-value]
+        return time_column, ()
     parts = as_names("time_column", time_column, 1)
     return (parts[0], ()) if len(parts) == 1 else (joined_name(parts), parts)
 

@@ -156,7 +156,7 @@ def fit(
     with options.stoppable(advice), WorkProgress("Training") as progress:
         forecaster.fit(
             frame,
-            list(columns.time_parts) or columns.time_column,
+            [str(part) for part in columns.time_parts] or columns.time_column,
             columns.target_columns,
             id_column=columns.id_column,
             covariate_columns=columns.covariate_columns,
