@@ -3,6 +3,7 @@ from .features.positional_encoding import PositionalEncoding
 from .features.representation_extractor import RepresentationExtractor
 from .tables.columns import Columns
 from .tables.continued_stamps import continue_stamps
+from .tables.csv_dialect import CsvDialect
 from .tables.datasets import load_dataset
 from .tables.files import load_mauna_loa_co2, read_series, read_table, write_table
 from .tables.future import extend_series
@@ -23,6 +24,7 @@ from .tasks.task_set import TaskSet
 
 __all__ = [
     "Columns",
+    "CsvDialect",
     "Images",
     "Kernel",
     "MaskedBatchNormalization",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from taylorformer.data_wrangler.checks import check_boolean
 from taylorformer.data_wrangler.tables.frames import (
     TARGET_NAME,
     as_names,
@@ -17,6 +18,8 @@ from taylorformer.data_wrangler.tables.frames import (
     flatten_index,
     index_levels,
 )
+from taylorformer.data_wrangler.tables.time_parts import join_time, split_time_column
+from taylorformer.data_wrangler.tables.time_text import looks_like_iso_date, read_time
 
 # What a column of time is called, in any case. "ds", "unique_id" and "y" are the names of the
 # long format of many forecasting libraries, and come before the others.
@@ -39,11 +42,16 @@ class Columns:
         id_column: the column that tells series apart, or None where the table is one series.
         covariate_columns: the D_c columns that are known ahead of time.
         date_format: for text that is not ISO 8601.
+        time_parts: the columns whose text, joined by blanks, is the time, such as one of dates
+            and one of times of day; empty where it is one column. `time_column` is the name of
+            the joined one, which a table may also have instead of them.
+        day_first: text is dates such as 16/12/2006, see `Series.from_frame`.
 
     Raises:
         TypeError: a name that is neither text nor a number, nor a tuple of them: a file could not
             hold it.
-        ValueError: no target column, a column named twice, or one that plays two parts.
+        ValueError: no target column, a column named twice, or one that plays two parts; both
+            `date_format` and `day_first`.
     """
 
     time_column: Hashable
@@ -51,17 +59,27 @@ class Columns:
     id_column: Hashable | None = None
     covariate_columns: tuple[Hashable, ...] = ()
     date_format: str | None = None
+    time_parts: tuple[Hashable, ...] = ()
+    day_first: bool = False
 
     def __post_init__(self) -> None:
         targets = as_names("target_columns", self.target_columns, 1)
         covariates = as_names("covariate_columns", self.covariate_columns)
         object.__setattr__(self, "target_columns", targets)
         object.__setattr__(self, "covariate_columns", covariates)
+        object.__setattr__(self, "time_parts", as_names("time_parts", self.time_parts))
+        object.__setattr__(self, "day_first", check_boolean("day_first", self.day_first))
+        if self.day_first and self.date_format is not None:
+            raise ValueError(
+                "`date_format` and `day_first` must not both be given. "
+                f"Received: date_format={self.date_format!r} and day_first=True"
+            )
         _check_names("time_column", self.time_column)
+        _check_names("time_parts", *self.time_parts)
         _check_names("target_columns", *targets)
         _check_names("id_column", *() if self.id_column is None else (self.id_column,))
         _check_names("covariate_columns", *covariates)
-        check_roles(**self._roles)
+        check_roles(**self._roles, time_parts=self.time_parts)
 
     @property
     def _roles(self) -> dict[str, Any]:
@@ -78,17 +96,48 @@ class Columns:
         Raises:
             ValueError: a column is missing, or there are no rows. The message names the columns.
         """
-        check_columns(frame, **self._roles)
+        check_columns(self._joined(frame.head(1)), **self._roles)
+
+    def _joined(self, frame: pd.DataFrame, argument: str = "frame") -> pd.DataFrame:
+        return join_time(frame, self.time_column, self.time_parts, argument)
+
+    def with_time(self, frame: pd.DataFrame, argument: str = "frame") -> pd.DataFrame:
+        """Returns a table with one column of time, where several make it; see `join_time`.
+
+        Where the table has that column instead of them, such as a forecast of this package, its
+        dates may also be those of ISO 8601, whatever `date_format` says.
+
+        Args:
+            frame: the table. It is not changed.
+            argument: the name of the argument that holds it, for messages.
+
+        Raises:
+            ValueError: a part of the time is missing, or it is there twice.
+        """
+        joined = self._joined(frame, argument)
+        if joined is not frame or not self.time_parts or self.date_format is None:
+            return joined
+        column = frame[self.time_column]
+        first = next(iter(column), None)
+        if not looks_like_iso_date(first):
+            return frame
+        try:
+            read_time(column.iloc[:1], self.time_column, self.date_format)
+        except ValueError:
+            stamps = read_time(column, self.time_column)
+            return frame.assign(**{str(self.time_column): stamps})
+        return frame
 
     @classmethod
     def resolve(
         cls,
         frame: pd.DataFrame,
-        time_column: Hashable | None = None,
+        time_column: Hashable | Sequence[str] | None = None,
         target_columns: Hashable | Sequence[Hashable] | None = None,
         id_column: Hashable | None = None,
         covariate_columns: Hashable | Sequence[Hashable] = (),
         date_format: str | None = None,
+        day_first: bool = False,
     ) -> "Columns":
         """Finds the columns of a table that are not given as arguments.
 
@@ -102,10 +151,13 @@ class Columns:
             frame: the table.
             time_column: None: `ds`; without it the only one of `date`, `time`, `timestamp` and
                 `datetime` (in any case); else an index of dates or periods; else the first column.
+                A list of names, such as `["Date", "Time"]`: columns whose text, joined by blanks,
+                is the time.
             target_columns: None: `y`; without it the only column that is left.
             id_column: None: `unique_id` if there is such a column, else the table is one series.
             covariate_columns: never guessed.
             date_format: see the class.
+            day_first: see the class.
 
         Returns:
             The columns, all of them in the table.
@@ -116,13 +168,13 @@ class Columns:
                 than one choice for time or target.
         """
         check_frame(frame)
-        check_name("time_column", time_column)
+        time_column, parts = split_time_column(time_column)
         check_name("id_column", id_column)
         levels = index_levels(frame)
         names: list[Hashable] = list(frame.columns)
         covariates = as_names("covariate_columns", covariate_columns)
         targets = None if target_columns is None else as_names("target_columns", target_columns, 1)
-        taken = {*covariates, *(targets or ()), time_column, id_column}
+        taken = {*covariates, *(targets or ()), time_column, id_column, *parts}
         if id_column is None and _ID_NAME in {*levels, *names} - taken:
             id_column = _ID_NAME
             taken.add(id_column)
@@ -131,7 +183,7 @@ class Columns:
             taken.add(time_column)
         if targets is None:
             targets = _find_targets([name for name in names if name not in taken])
-        columns = cls(time_column, targets, id_column, covariates, date_format)
+        columns = cls(time_column, targets, id_column, covariates, date_format, parts, day_first)
         columns.check(flatten_index(frame))
         return columns
 
@@ -143,6 +195,8 @@ class Columns:
             "id_column": _plain(self.id_column),
             "covariate_columns": [_plain(name) for name in self.covariate_columns],
             "date_format": self.date_format,
+            "time_parts": [_plain(name) for name in self.time_parts],
+            "day_first": self.day_first,
         }
 
     @classmethod
@@ -154,7 +208,21 @@ class Columns:
             _hashable(config["id_column"]),
             tuple(_hashable(name) for name in config["covariate_columns"]),
             config["date_format"],
+            # Not in files of the first versions.
+            tuple(_hashable(name) for name in config.get("time_parts", ())),
+            config.get("day_first", False),
         )
+
+
+def guess_time(names: Sequence[Hashable]) -> list[Hashable]:
+    """Returns the columns that `Columns.resolve` may take for the time, by their names alone.
+
+    Example:
+        >>> guess_time(["load", "Date"]), guess_time(["Date", "Time", "y"]), guess_time(["a", "b"])
+        (['Date'], ['Date', 'Time'], ['a'])
+    """
+    likely = [name for name in names if str(name).lower() in _TIME_NAMES]
+    return [_TIME_NAMES[0]] if _TIME_NAMES[0] in likely else likely or list(names[:1])
 
 
 def _find_time(
@@ -166,7 +234,8 @@ def _find_time(
         return _TIME_NAMES[0]
     if len(likely) > 1:
         raise ValueError(
-            "`time_column` must be given where several columns may be it. "
+            "`time_column` must be given where several columns may be it (a list of them, or "
+            "--time more than once, joins them). "
             f"Received: {', '.join(map(repr, likely))}"
         )
     if likely:

@@ -1,14 +1,8 @@
 """CSV and Parquet files, packed or not: read as a table or as one series, and written."""
 
-import gzip
 import importlib.resources
 import importlib.util
-import lzma
 import os
-import tarfile
-import warnings
-import zipfile
-import zlib
 from collections.abc import Hashable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -16,25 +10,17 @@ from typing import Any
 
 import pandas as pd
 
+from taylorformer.data_wrangler.tables.csv_dialect import CsvDialect
+from taylorformer.data_wrangler.tables.csv_file import read_csv
 from taylorformer.data_wrangler.tables.frames import as_names
 from taylorformer.data_wrangler.tables.series import Series
+from taylorformer.data_wrangler.tables.time_parts import split_time_column
 from taylorformer.data_wrangler.whole_files import refuse_existing, replaced_whole
 
 _PARQUET = (".parquet", ".pq")
 _PARQUET_PACKAGES = ("pyarrow", "fastparquet")
 # Of these Python itself can write all; more can be read.
 _WRITTEN_CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip")
-# What unpacking raises; that of bzip2 is an OSError like any other, but without a number.
-_BAD_ARCHIVES = (
-    gzip.BadGzipFile,
-    lzma.LZMAError,
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-)
-# Put before the cells of text while pandas reads them, so that none looks like a missing one.
-_MARK = "="
 
 
 def read_table(
@@ -43,20 +29,49 @@ def read_table(
     separator: str = ",",
     decimal: str = ".",
     text_columns: Hashable | Sequence[Hashable] = (),
+    time_columns: Hashable | Sequence[Hashable] | None = None,
+    missing: str | float | Sequence[str | float] = (),
+    thousands: str | None = None,
+    comment: str | None = None,
+    quote: str = '"',
+    encoding: str = "utf-8",
+    skip_rows: int = 0,
+    strip: bool = False,
 ) -> pd.DataFrame:
-    r"""Reads a table from a CSV file in UTF-8, or from a Parquet file.
+    r"""Reads a table from a CSV file, or from a Parquet file.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> text = "# Weekly values\ndate, load\n2024-01-31,1.5\n2024-02-01,-999.990\n"
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "table.csv")
+        ...     _ = path.write_text(text)
+        ...     read_table(path, comment="#", missing=-999.99)
+                 date  load
+        0  2024-01-31   1.5
+        1  2024-02-01   NaN
 
     Args:
         path: the file. `.parquet` and `.pq` are Parquet, everything else is CSV with a header
             line; `.gz`, `.zip`, `.bz2`, `.xz`, `.tar` and `.zst` are unpacked. CSV may have a
             byte-order mark, any line ends, and blank lines; these are left out, and messages do
-            not count them as rows.
+            not count them as rows. Blanks around the names of columns are left out, unless two
+            would be the same.
         separator: what stands between the columns of CSV, such as `";"`: one character, or
             `"\t"` for a tab.
         decimal: the decimal mark of CSV, such as `","`: one other character.
         text_columns: columns of CSV to read as text, such as ids: `001` keeps its zeros, `NA` is a
             word, and only an empty cell is missing. Names that are not in the file are ignored.
             Not needed for Parquet, which has a type for each column.
+        time_columns: columns of time, in which neither `missing` nor `thousands` counts. None:
+            those that `Columns.resolve` would take by their names.
+        missing: other marks of missing values in CSV, such as `"."` or -999.99, see `CsvDialect`.
+        thousands: the mark between groups of digits in CSV, such as `","` or `"."`.
+        comment: begins a comment in CSV, such as `"#"`: the rest of the line is left out.
+        quote: stands around cells of CSV that hold a separator.
+        encoding: of CSV, such as `"cp1252"` or `"utf-16"`.
+        skip_rows: how many lines of CSV come before the header.
+        strip: leave out blanks around the cells of CSV.
 
     Returns:
         The table, in the order of the file.
@@ -64,68 +79,18 @@ def read_table(
     Raises:
         OSError: the file cannot be read.
         ImportError: there is no package to read Parquet, or to unpack `.zst`.
-        TypeError: `separator` or `decimal` is no text.
-        ValueError: the file is no table, is damaged, or has rows with more cells than the header;
-            `separator` or `decimal` is not one character, or they are the same.
+        TypeError: an option of another type.
+        ValueError: the file is no table, is damaged, has rows with more cells than the header, or
+            another separator; an option outside its range, or two marks that are the same, see
+            `CsvDialect`.
     """
-    separator = _check_mark("separator", "\t" if separator == r"\t" else separator)
-    if separator == _check_mark("decimal", decimal):
-        raise ValueError(
-            "`separator` and `decimal` must not be the same. "
-            f"Received: separator={separator!r} and decimal={decimal!r}"
-        )
+    dialect = CsvDialect(
+        separator, decimal, missing, thousands, comment, quote, encoding, skip_rows, strip
+    )
     if str(os.fspath(path)).lower().endswith(_PARQUET):
         return _read_parquet(path)
-    return _read_csv(path, separator, decimal, as_names("text_columns", text_columns))
-
-
-def _check_mark(name: str, mark: Any) -> str:
-    if not isinstance(mark, str):
-        raise TypeError(f"`{name}` must be text. Received: {name}={mark!r}")
-    shown = mark == "\t" or (mark.isascii() and mark.isprintable())
-    if len(mark) != 1 or not shown or mark.isdigit() or mark == '"':
-        raise ValueError(
-            f"`{name}` must be one character of ASCII, and no digit, quote or line end. "
-            f"Received: {name}={mark!r}"
-        )
-    return mark
-
-
-def _read_csv(
-    path: str | PathLike[str], separator: str, decimal: str, text_columns: tuple[Hashable, ...]
-) -> pd.DataFrame:
-    # pandas takes a number for the position of a column; names in a file are always text.
-    text = [name for name in text_columns if isinstance(name, str)]
-    try:
-        with warnings.catch_warnings():
-            # pandas drops cells beyond the last column of the header, and only warns.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                path,
-                sep=separator,
-                decimal=decimal,
-                encoding="utf-8-sig",
-                low_memory=False,
-                index_col=False,
-                converters=dict.fromkeys(text, _MARK.__add__),
-            )
-    except pd.errors.ParserWarning as error:
-        raise ValueError(
-            "`path` must be a CSV file whose rows have no more cells than the header line "
-            f"(`separator` and `decimal` are for other marks). Received: {path}"
-        ) from error
-    except (ValueError, OSError, *_BAD_ARCHIVES) as error:
-        damaged = isinstance(error, _BAD_ARCHIVES) or (type(error) is OSError and not error.errno)
-        if isinstance(error, OSError) and not damaged:
-            raise
-        raise ValueError(
-            "`path` must be a CSV file in UTF-8 with a header line. "
-            f"Received: {path} ({str(error).strip()})"
-        ) from error
-    for name in frame.columns.intersection(text):
-        cells = frame[name].str.removeprefix(_MARK)
-        frame[name] = cells.where(cells != "")
-    return frame
+    times = None if time_columns is None else as_names("time_columns", time_columns)
+    return read_csv(path, dialect, as_names("text_columns", text_columns), times)
 
 
 def _read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
@@ -145,30 +110,30 @@ def _read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
 
 def read_series(
     path: str | PathLike[str],
-    time_column: str,
+    time_column: str | Sequence[str],
     target_columns: str | Sequence[str],
     *,
     covariate_columns: str | Sequence[str] = (),
-    separator: str = ",",
-    decimal: str = ".",
     date_format: str | None = None,
+    day_first: bool = False,
     unsorted: str = "error",
     duplicates: str = "error",
     name: str = "",
+    **csv_options: Any,
 ) -> Series:
-    """Reads one series from a CSV file in UTF-8, or from a Parquet file.
+    """Reads one series from a CSV file, or from a Parquet file.
 
     Args:
         path: the file, see `read_table`.
         time_column: see `Series.from_frame`.
         target_columns: see `Series.from_frame`.
         covariate_columns: see `Series.from_frame`.
-        separator: what stands between the columns of CSV, such as `";"`.
-        decimal: the decimal mark of CSV, such as `","`.
         date_format: see `Series.from_frame`.
+        day_first: see `Series.from_frame`.
         unsorted: see `Series.from_frame`.
         duplicates: see `Series.from_frame`.
         name: see `Series`.
+        **csv_options: `separator`, `decimal`, `missing` and others of `read_table`.
 
     Returns:
         The series, `[T, D_y]`.
@@ -179,12 +144,15 @@ def read_series(
         ValueError: the file is no table, or as `Series.from_frame` says. Rows are counted from 1,
             without the header and blank lines.
     """
+    time, parts = split_time_column(time_column)
+    csv_options = {"time_columns": (time,), "text_columns": parts, **csv_options}
     return Series.from_frame(
-        read_table(path, separator=separator, decimal=decimal),
+        read_table(path, **csv_options),
         time_column,
         target_columns,
         covariate_columns=covariate_columns,
         date_format=date_format,
+        day_first=day_first,
         unsorted=unsorted,
         duplicates=duplicates,
         name=name,

@@ -208,13 +208,19 @@ def check_columns(
     for _, column in _named(roles):
         count = int((frame.columns == column).sum())
         if count != 1:
-            how = "missing" if not count else f"there {count} times"
+            how = f"there {count} times" if count else f"missing{_with_blanks(frame, column)}"
             raise ValueError(
                 f"`{argument}` must have one column {column!r}; it is {how}. Received: {received}"
             )
     check_roles(**roles)
     if frame.empty:
         raise ValueError(f"`{argument}` must have at least one row. Received: 0 rows")
+
+
+def _with_blanks(frame: pd.DataFrame, column: Hashable) -> str:
+    """Says that a column is there with blanks around its name, if it is."""
+    alike = [name for name in frame.columns if str(name).strip() == str(column).strip()]
+    return f", but there is {alike[0]!r}, with other blanks around its name" if alike else ""
 
 
 def _named(roles: Mapping[str, Any]) -> Iterator[tuple[str, Hashable]]:

@@ -14,7 +14,8 @@ from taylorformer.data_wrangler.tables.continued_stamps import continue_stamps, 
 from taylorformer.data_wrangler.tables.frames import check_columns, check_frame, flatten_index
 from taylorformer.data_wrangler.tables.long_table import read_ids
 from taylorformer.data_wrangler.tables.series import Series
-from taylorformer.data_wrangler.tables.stamps import exact_time, read_stamps
+from taylorformer.data_wrangler.tables.stamps import exact_time
+from taylorformer.data_wrangler.tables.time_text import read_time
 from taylorformer.data_wrangler.tables.values import read_covariates
 
 
@@ -167,10 +168,12 @@ def _read_future(
     columns: Columns | None,
 ) -> tuple[pd.Index, np.ndarray]:
     rows = future if isinstance(future, FutureRows) else FutureRows.whole(future)
-    name, covariate_names, date_format = series.time_column, series.covariate_columns, None
+    name, covariate_names = series.time_column, series.covariate_columns
+    date_format, day_first = None, False
     if columns is not None:
         name, covariate_names = columns.time_column, columns.covariate_columns
-        date_format = columns.date_format
+        date_format, day_first = columns.date_format, columns.day_first
+        rows = dataclasses.replace(rows, frame=columns.with_time(rows.frame, "future"))
     if len(covariate_names) != len(series.covariate_columns):
         raise ValueError(
             f"`columns` must name D_c = {len(series.covariate_columns)} covariates, as the series. "
@@ -186,7 +189,7 @@ def _read_future(
             )
         rows = rows.take(slice(num_rows), rows.label)
     try:
-        stamps = read_stamps(rows.frame[name], name, date_format)
+        stamps = read_time(rows.frame[name], name, date_format, day_first)
         stamps = _as_stamps_of(series, stamps, name)
         _check_after(series, stamps, name, rows.numbers)
         covariates = read_covariates(rows.frame, covariate_names)

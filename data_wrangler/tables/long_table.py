@@ -119,15 +119,17 @@ class SeriesGroup(NamedTuple):
 def read_groups(frame: pd.DataFrame, columns: Columns) -> Iterator[SeriesGroup]:
     """Reads a table once, and yields the rows of each id, in order of first appearance."""
     check_frame(frame)
-    frame = flatten_index(frame)
+    frame = columns.with_time(flatten_index(frame))
     columns.check(frame)
     names = (columns.time_column, columns.target_columns, columns.covariate_columns)
     if columns.id_column is None:
-        yield SeriesGroup("", "", TableRows.read(frame, *names, columns.date_format))
+        yield SeriesGroup(
+            "", "", TableRows.read(frame, *names, columns.date_format, columns.day_first)
+        )
         return
     ids = read_ids(frame[columns.id_column], columns.id_column)
     try:
-        rows = TableRows.read(frame, *names, columns.date_format)
+        rows = TableRows.read(frame, *names, columns.date_format, columns.day_first)
     except ColumnError as error:
         if error.row is None:
             raise

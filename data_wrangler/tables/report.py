@@ -1,7 +1,7 @@
 """What is in a table, series by series: stamps, gaps, missing values."""
 
 import dataclasses
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import pandas as pd
 
 from taylorformer.data_wrangler.tables.columns import Columns
 from taylorformer.data_wrangler.tables.long_table import read_groups
+from taylorformer.data_wrangler.tables.missing_marks import likely_marks, possible_marks
 from taylorformer.data_wrangler.tables.stamps import infer_offset, median_step, span_text
 from taylorformer.data_wrangler.tables.table_rows import TableRows
 
@@ -33,6 +34,10 @@ class SeriesReport:
         gaps: steps longer than 1.5 times the median step.
         longest_gap: the longest of them, written as `median_step`; None without a gap.
         missing: how many values each target column lacks.
+        least: the least value of each target column, NaN where all are missing.
+        largest: the largest value of each.
+        possible_marks: for each target column how often it has values that may be marks for
+            missing ones, such as -999.99; see `possible_marks`.
         masked_rows: rows that lack at least one value; such a row is masked as a whole.
         partly_missing_rows: those of them that lack some values but not all.
     """
@@ -48,6 +53,9 @@ class SeriesReport:
     gaps: int
     longest_gap: str | float | None
     missing: Mapping[Hashable, int]
+    least: Mapping[Hashable, float]
+    largest: Mapping[Hashable, float]
+    possible_marks: Mapping[Hashable, Mapping[float, int]]
     masked_rows: int
     partly_missing_rows: int
 
@@ -79,20 +87,26 @@ class TableReport:
         """How many rows are earlier than the row of the same id before them."""
         return sum(report.out_of_order for report in self.series)
 
+    @property
+    def likely_marks(self) -> Mapping[Hashable, Mapping[float, int]]:
+        """For target columns the values that look like marks for missing ones, and their counts."""
+        return likely_marks(report.possible_marks for report in self.series)
+
     def to_frame(self) -> pd.DataFrame:
         """Returns a table with one row for each series, for printing.
 
         Returns:
-            The attributes of `SeriesReport` as columns, `missing` as one column for each target.
+            The attributes of `SeriesReport` as columns, without `possible_marks`; `missing`,
+            `least` and `largest` as one column for each target.
         """
         lines = []
         for report in self.series:
             line: dict[str, Any] = {}
             for field in dataclasses.fields(report):
                 value = getattr(report, field.name)
-                if field.name == "missing":
-                    line |= {f"missing {column}": count for column, count in value.items()}
-                else:
+                if field.name in ("missing", "least", "largest"):
+                    line |= {f"{field.name} {column}": one for column, one in value.items()}
+                elif field.name != "possible_marks":
                     line[field.name] = value
             lines.append(line)
         return pd.DataFrame(lines)
@@ -132,6 +146,10 @@ def _report(name: str, rows: TableRows) -> SeriesReport:
     steps = np.diff(time[is_new])
     missing = np.isnan(rows.values)
     masked = missing.any(axis=1)
+    observed = {
+        name: column[~np.isnan(column)]
+        for name, column in zip(rows.target_columns, rows.values.T, strict=True)
+    }
     median = longest = None
     gaps = 0
     if len(steps):
@@ -152,12 +170,20 @@ def _report(name: str, rows: TableRows) -> SeriesReport:
         frequency=_frequency(stamps),
         gaps=gaps,
         longest_gap=longest,
-        missing=dict(
-            zip(rows.target_columns, (int(count) for count in missing.sum(axis=0)), strict=True)
-        ),
+        missing={
+            name: int(count)
+            for name, count in zip(rows.target_columns, missing.sum(axis=0), strict=True)
+        },
+        least={name: _end(np.min, column) for name, column in observed.items()},
+        largest={name: _end(np.max, column) for name, column in observed.items()},
+        possible_marks={name: possible_marks(column) for name, column in observed.items()},
         masked_rows=int(masked.sum()),
         partly_missing_rows=int(masked.sum() - missing.all(axis=1).sum()),
     )
+
+
+def _end(function: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
+    return float(function(values)) if len(values) else float("nan")
 
 
 def _frequency(stamps: pd.Index) -> str | None:

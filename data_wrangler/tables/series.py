@@ -82,11 +82,12 @@ class Series:
     def from_frame(
         cls,
         frame: pd.DataFrame,
-        time_column: Hashable,
+        time_column: Hashable | Sequence[str],
         target_columns: Hashable | Sequence[Hashable],
         *,
         covariate_columns: Hashable | Sequence[Hashable] = (),
         date_format: str | None = None,
+        day_first: bool = False,
         unsorted: str = "error",
         duplicates: str = "error",
         name: str = "",
@@ -102,12 +103,16 @@ class Series:
             time_column: a column (or the index) of dates, periods (their start counts), integers
                 or floats. Text must be dates of ISO 8601, such as 1999-12-31, 1999-12 or
                 1999-12-31T23:59:59.005+01:00, with one time zone or none. An index of dates
-                without a name is called `"index"`.
+                without a name is called `"index"`. A list of names: columns whose text, joined by
+                blanks, is the time, such as `["Date", "Time"]`; the series calls it `"Date Time"`.
             target_columns: one name or several. Empty cells are missing values.
             covariate_columns: columns that are known ahead of time, of numbers or of True and
                 False (1 and 0), with no empty cell.
             date_format: for text of another form, such as `"%d/%m/%Y"`, or for numbers that spell
                 a date, such as `"%Y%m%d"`.
+            day_first: text is dates such as 16/12/2006, 16.12.2006 17:24 or 1-2-2006: the day, the
+                month and the year of four digits, all in the form of the first row. Dates of
+                ISO 8601, whose year comes first, are read, too.
             unsorted: what to do with rows that are not in the order of time: raise an `"error"`,
                 or `"sort"` them.
             duplicates: what to do with rows of the same time: raise an `"error"`, or keep one of
@@ -125,7 +130,14 @@ class Series:
                 come twice, text or infinite values in a target column, text or empty cells in a
                 covariate. The message names the column, the row and the value.
         """
-        rows = TableRows.read(frame, time_column, target_columns, covariate_columns, date_format)
+        if day_first and date_format is not None:
+            raise ValueError(
+                "`date_format` and `day_first` must not both be given. "
+                f"Received: date_format={date_format!r} and day_first=True"
+            )
+        rows = TableRows.read(
+            frame, time_column, target_columns, covariate_columns, date_format, day_first
+        )
         return cls.from_rows(rows.in_order(unsorted, duplicates), name)
 
     @classmethod

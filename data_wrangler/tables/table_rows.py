@@ -18,8 +18,9 @@ from taylorformer.data_wrangler.tables.stamps import (
     check_sorted,
     check_unique,
     exact_time,
-    read_stamps,
 )
+from taylorformer.data_wrangler.tables.time_parts import join_time, split_time_column
+from taylorformer.data_wrangler.tables.time_text import read_time
 from taylorformer.data_wrangler.tables.values import read_covariates, read_targets
 
 UNSORTED = ("error", "sort")
@@ -56,23 +57,25 @@ class TableRows:
     def read(
         cls,
         frame: pd.DataFrame,
-        time_column: Hashable,
+        time_column: Hashable | Sequence[str],
         target_columns: Hashable | Sequence[Hashable],
         covariate_columns: Hashable | Sequence[Hashable] = (),
         date_format: str | None = None,
+        day_first: bool = False,
     ) -> "TableRows":
         """Reads the rows of a table; see `Series.from_frame` for arguments and errors."""
         check_frame(frame)
         targets = as_names("target_columns", target_columns, 1)
         covariate_names = as_names("covariate_columns", covariate_columns)
-        frame = flatten_index(frame)
+        name, parts = split_time_column(time_column)
+        frame = join_time(flatten_index(frame), name, parts)
         check_columns(
             frame,
-            time_column=time_column,
+            time_column=name,
             target_columns=targets,
             covariate_columns=covariate_names,
         )
-        stamps = read_stamps(frame[time_column], time_column, date_format)
+        stamps = read_time(frame[name], name, date_format, day_first)
         time, unit = exact_time(stamps)
         return cls(
             stamps,
@@ -81,7 +84,7 @@ class TableRows:
             read_covariates(frame, covariate_names),
             unit,
             np.arange(1, len(frame) + 1),
-            time_column,
+            name,
             targets,
             covariate_names,
         )

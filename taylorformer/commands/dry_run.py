@@ -78,7 +78,7 @@ def show_plan(
 
 def _show_columns(columns: "Columns") -> None:
     facts: dict[str, Sequence[Any]] = {
-        "time": [columns.time_column],
+        "time": columns.time_parts or [columns.time_column],
         "targets": columns.target_columns,
     }
     if columns.id_column is not None:
@@ -90,11 +90,16 @@ def _show_columns(columns: "Columns") -> None:
 
 
 def _show_series(frame: "pd.DataFrame", columns: "Columns") -> None:
+    from taylorformer.data_wrangler.tables.missing_marks import describe_marks
     from taylorformer.data_wrangler.tables.report import inspect_table
 
-    report = inspect_table(frame, columns).to_frame()
+    table = inspect_table(frame, columns)
+    report = table.to_frame()
     shown = report.head(_MAX_SHOWN_SERIES)
     # One series reads best as a column of facts, several as a table.
     click.echo(shown.iloc[0].to_string() if len(shown) == 1 else shown.to_string(index=False))
     if len(report) > len(shown):
         click.echo(f"... and {len(report) - len(shown)} more series")
+    marks = describe_marks(table.likely_marks)
+    if marks:
+        click.echo(f"\n{marks[0].upper()}{marks[1:]}.")

@@ -58,7 +58,13 @@ _sampling_options = options.joined(
     required=True,
     help="Folder for the model.",
 )
-@click.option("--time", "time_column", help="Column of time. Default: ds, date, ... or the first.")
+@click.option(
+    "--time",
+    "time_columns",
+    multiple=True,
+    help="Column of time, more than once to join several, such as date and time of day. "
+    "Default: ds, date, ... or the first.",
+)
 @click.option(
     "--target", "targets", multiple=True, help="Column to forecast, more than once for several."
 )
@@ -67,6 +73,7 @@ _sampling_options = options.joined(
     "--covariate", "covariates", multiple=True, help="Column that is known ahead of time."
 )
 @click.option("--date-format", help="Form of the dates, such as %d/%m/%Y. Default: ISO 8601.")
+@click.option("--day-first", is_flag=True, help="The dates are such as 31/12/2024 or 31.12.2024.")
 @click.option("--horizon", type=options.POSITIVE, default=_DEFAULT_ROWS, help="Rows to forecast.")
 @click.option(
     "--context-length", type=options.POSITIVE, default=_DEFAULT_ROWS, help="Rows a forecast reads."
@@ -113,11 +120,12 @@ _sampling_options = options.joined(
 def fit(
     table: TableFile,
     model: Path,
-    time_column: str | None,
+    time_columns: Sequence[str],
     targets: Sequence[str],
     id_column: str | None,
     covariates: Sequence[str],
     date_format: str | None,
+    day_first: bool,
     horizon: int,
     context_length: int,
     preset: str,
@@ -145,14 +153,15 @@ def fit(
         _check_free(model, resume)
     from taylorformer.data_wrangler.tables.columns import Columns
 
-    frame = table.read(targets, id_column)
+    frame = table.read(targets, id_column, time_columns)
     columns = Columns.resolve(
         frame,
-        time_column=time_column,
+        time_column=list(time_columns) or None,
         target_columns=list(targets) or None,
         id_column=id_column,
         covariate_columns=tuple(covariates),
         date_format=date_format,
+        day_first=day_first,
     )
     if dry_run:
         show_plan(frame, columns, table.disorder, context_length, horizon, fractions)
@@ -183,11 +192,12 @@ def fit(
     with options.stoppable(advice), WorkProgress("Training") as progress:
         forecaster.fit(
             frame,
-            columns.time_column,
+            [str(part) for part in columns.time_parts] or columns.time_column,
             columns.target_columns,
             id_column=columns.id_column,
             covariate_columns=columns.covariate_columns,
             date_format=columns.date_format,
+            day_first=columns.day_first,
             checkpoint=checkpoint,
             resume=resume,
             callbacks=[TrainingBar(progress)],
@@ -286,8 +296,10 @@ def forecast(
     """
     picture = _checked_picture(output, plot, overwrite, [*_inputs(table, model), future])
     columns = _columns_of(model)
-    frame = table.read(columns.target_columns, columns.id_column)
-    future_frame = None if future is None else table.read_path(future, columns.id_column)
+    frame = table.read(columns.target_columns, columns.id_column, _time_columns(columns))
+    future_frame = None
+    if future is not None:
+        future_frame = table.read_path(future, columns.id_column, _time_columns(columns))
     forecaster = _load_forecaster(model)
     from taylorformer.training_and_evaluation.training.progress import WorkProgress
 
@@ -382,7 +394,7 @@ def backtest(
         for name in FILES:
             check_output("--output", output / name, overwrite, _inputs(table, model))
     columns = _columns_of(model)
-    frame = table.read(columns.target_columns, columns.id_column)
+    frame = table.read(columns.target_columns, columns.id_column, _time_columns(columns))
     forecaster = _load_forecaster(model)
     from taylorformer.training_and_evaluation.training.progress import WorkProgress
 
@@ -450,6 +462,10 @@ def _columns_of(model: Path) -> "Columns":
     if not find_file(model, FILE).exists():
         raise click.BadParameter(f"{model} holds no trained model.", param_hint="--model")
     return SavedForecaster.read(model).columns
+
+
+def _time_columns(columns: "Columns") -> tuple[Any, ...]:
+    return columns.time_parts or (columns.time_column,)
 
 
 def _load_forecaster(model: Path) -> "Forecaster":

@@ -30,6 +30,7 @@ from taylorformer.data_wrangler.tables.frames import (
     type_name,
 )
 from taylorformer.data_wrangler.tables.long_table import ids_of, split_table
+from taylorformer.data_wrangler.tables.missing_marks import describe_marks, marks_of
 from taylorformer.data_wrangler.tables.odd_series import OddSeries
 from taylorformer.data_wrangler.tables.panel import Panel, as_panel
 from taylorformer.data_wrangler.tables.scaler import WindowScaler
@@ -178,12 +179,13 @@ class Forecaster(BaseEstimator):
     def fit(
         self,
         data: Table,
-        time_column: Hashable | None = None,
+        time_column: Hashable | Sequence[str] | None = None,
         target_columns: Hashable | Sequence[Hashable] | None = None,
         *,
         id_column: Hashable | None = None,
         covariate_columns: Sequence[Hashable] = (),
         date_format: str | None = None,
+        day_first: bool = False,
         unsorted: str = "error",
         duplicates: str = "error",
         checkpoint: str | os.PathLike[str] | None = None,
@@ -195,18 +197,21 @@ class Forecaster(BaseEstimator):
         Where there are several series, those without a training window or without a value to
         predict are left out, and named in one warning and in `report_["left_out"]`; the weights
         are those of the same table without them. A series that is constant, short or stopped
-        early is trained on.
+        early is trained on. A value that looks like a mark for missing ones, such as -999.99, is
+        trained on too, and named in a warning.
 
         Args:
             data: a table, one row for each stamp (and series): a pandas DataFrame, or one of
                 another library, see `as_frame`; or `Series`, which name their columns themselves.
             time_column: see `Columns.resolve`, which guesses what is not given: the long format
-                `unique_id`, `ds`, `y` needs no argument.
+                `unique_id`, `ds`, `y` needs no argument. A list such as `["Date", "Time"]` joins
+                columns.
             target_columns: one name or several.
             id_column: tells several series apart.
             covariate_columns: known ahead of time, for the rows to forecast too; they become
                 further dimensions of x.
             date_format: see `Series.from_frame`.
+            day_first: see `Series.from_frame`.
             unsorted: "error", or "sort".
             duplicates: "error", or which of the rows of one stamp to keep: "first", "last", or
                 their "mean".
@@ -234,6 +239,7 @@ class Forecaster(BaseEstimator):
             id_column=id_column,
             covariate_columns=covariate_columns,
             date_format=date_format,
+            day_first=day_first,
         )
         panel, columns = _read(data, resolve, unsorted, duplicates)
         support = settings.support(panel.num_columns)
@@ -242,7 +248,7 @@ class Forecaster(BaseEstimator):
             one.name: Split.chronological(one.num_rows, settings.fractions) for one in panel.series
         }
         odd = odd_in_training(panel, all_splits, spec)
-        _warn(odd.describe("the training"))
+        _warn(odd.describe("the training"), describe_marks(marks_of(panel.series)))
         whole, panel = panel, _without(panel, odd)
         splits = [all_splits[name] for name in panel.names]
         starts = panel_window_starts(panel, splits, spec, "training")
