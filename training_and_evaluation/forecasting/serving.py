@@ -105,7 +105,11 @@ class _Requests:
         last = tf.reduce_max(tf.pad(row, [[0, 0], [1, 0], [0, 0]], constant_values=-1), axis=1)
         is_last = (row == last[:, tf.newaxis]) & observed
         last_value = tf.reduce_sum(tf.where(is_last, y, 0.0), axis=1)
-        return self._scaler.value_scaling(*measured, last_value, last >= 0, self._ops)
+        center, spread, softness = measured
+        has_value = last >= 0
+        return self._scaler.value_scaling(
+            center, spread, softness, last_value, has_value, self._ops
+        )
 
 
 def _time_of_last_context(time: tf.Tensor) -> tf.Tensor:

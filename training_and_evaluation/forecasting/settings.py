@@ -81,8 +81,8 @@ class ForecasterSettings:
         Raises:
             ValueError: bounds for another number of columns.
         """
-        names = ("lower", "upper", "integers")
-        return ValueSupport.of(*(self.arguments[name] for name in names), num_columns)
+        lower, upper, integers = (self.arguments[name] for name in ("lower", "upper", "integers"))
+        return ValueSupport.of(lower, upper, integers, num_columns)
 
     @property
     def saved(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Bounds and whole numbers: there and back, densities that integrate to 1, errors with their row."""
+"""Bounds and whole numbers: there and back, densities of total 1, errors with their row."""
 
 import json
 
