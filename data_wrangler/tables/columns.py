@@ -17,6 +17,8 @@ from taylorformer.data_wrangler.tables.frames import (
     flatten_index,
     index_levels,
 )
+from taylorformer.data_wrangler.tables.frequencies import Frequency, saved_frequency
+from taylorformer.data_wrangler.tables.stamp_form import StampForm, form_of
 
 # What a column of time is called, in any case. "ds", "unique_id" and "y" are the names of the
 # long format of many forecasting libraries, and come before the others.
@@ -39,11 +41,18 @@ class Columns:
         id_column: the column that tells series apart, or None where the table is one series.
         covariate_columns: the D_c columns that are known ahead of time.
         date_format: for text that is not ISO 8601.
+        time_unit: for numbers that count time since 1970.
+        time_zone: for dates with UTC offsets.
+        period: a frequency of periods, see `StampForm`: filled in by `Forecaster.fit`, so that a
+            file of such periods is read as in training.
+        freq: how stamps continue, see `continue_stamps`. An offset of pandas becomes its text.
+            None: by a calendar that they keep.
 
     Raises:
         TypeError: a name that is neither text nor a number, nor a tuple of them: a file could not
             hold it.
-        ValueError: no target column, a column named twice, or one that plays two parts.
+        ValueError: no target column, a column named twice, or one that plays two parts; no such
+            unit, time zone or periods.
     """
 
     time_column: Hashable
@@ -51,6 +60,10 @@ class Columns:
     id_column: Hashable | None = None
     covariate_columns: tuple[Hashable, ...] = ()
     date_format: str | None = None
+    time_unit: str | None = None
+    time_zone: str | None = None
+    period: str | None = None
+    freq: str | int | float | None = None
 
     def __post_init__(self) -> None:
         targets = as_names("target_columns", self.target_columns, 1)
@@ -62,6 +75,19 @@ class Columns:
         _check_names("id_column", *() if self.id_column is None else (self.id_column,))
         _check_names("covariate_columns", *covariates)
         check_roles(**self._roles)
+        object.__setattr__(self, "freq", saved_frequency(self.freq))
+        # Its checks are those of these fields.
+        _ = self.stamp_form
+
+    @property
+    def stamp_form(self) -> StampForm:
+        """How the stamps are written."""
+        return StampForm(self.date_format, self.time_unit, self.time_zone, self.period)
+
+    def with_form_of(self, stamps: pd.Index) -> "Columns":
+        """Adds what stamps of a table say by their type, see `form_of`."""
+        form = form_of(stamps, self.stamp_form)
+        return dataclasses.replace(self, time_zone=form.time_zone, period=form.period)
 
     @property
     def _roles(self) -> dict[str, Any]:
@@ -89,6 +115,9 @@ class Columns:
         id_column: Hashable | None = None,
         covariate_columns: Hashable | Sequence[Hashable] = (),
         date_format: str | None = None,
+        time_unit: str | None = None,
+        time_zone: str | None = None,
+        freq: Frequency | None = None,
     ) -> "Columns":
         """Finds the columns of a table that are not given as arguments.
 
@@ -105,7 +134,10 @@ class Columns:
             target_columns: None: `y`; without it the only column that is left.
             id_column: None: `unique_id` if there is such a column, else the table is one series.
             covariate_columns: never guessed.
-            date_format: see the class.
+            date_format: see the class, as the next ones.
+            time_unit: see the class.
+            time_zone: see the class.
+            freq: see the class.
 
         Returns:
             The columns, all of them in the table.
@@ -131,18 +163,34 @@ class Columns:
             taken.add(time_column)
         if targets is None:
             targets = _find_targets([name for name in names if name not in taken])
-        columns = cls(time_column, targets, id_column, covariates, date_format)
+        columns = cls(
+            time_column,
+            targets,
+            id_column,
+            covariates,
+            date_format,
+            time_unit,
+            time_zone,
+            freq=saved_frequency(freq),
+        )
         columns.check(flatten_index(frame))
         return columns
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the arguments of these columns, ready for JSON."""
+        """Returns the arguments of these columns, ready for JSON; those of stamps if given."""
+        stamps = {
+            "time_unit": self.time_unit,
+            "time_zone": self.time_zone,
+            "period": self.period,
+            "freq": self.freq,
+        }
         return {
             "time_column": _plain(self.time_column),
             "target_columns": [_plain(name) for name in self.target_columns],
             "id_column": _plain(self.id_column),
             "covariate_columns": [_plain(name) for name in self.covariate_columns],
             "date_format": self.date_format,
+            **{name: value for name, value in stamps.items() if value is not None},
         }
 
     @classmethod
@@ -154,6 +202,10 @@ class Columns:
             _hashable(config["id_column"]),
             tuple(_hashable(name) for name in config["covariate_columns"]),
             config["date_format"],
+            config.get("time_unit"),
+            config.get("time_zone"),
+            config.get("period"),
+            config.get("freq"),
         )
 
 

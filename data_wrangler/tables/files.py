@@ -152,6 +152,8 @@ def read_series(
     separator: str = ",",
     decimal: str = ".",
     date_format: str | None = None,
+    time_unit: str | None = None,
+    time_zone: str | None = None,
     unsorted: str = "error",
     duplicates: str = "error",
     name: str = "",
@@ -166,6 +168,8 @@ def read_series(
         separator: what stands between the columns of CSV, such as `";"`.
         decimal: the decimal mark of CSV, such as `","`.
         date_format: see `Series.from_frame`.
+        time_unit: see `Series.from_frame`.
+        time_zone: see `Series.from_frame`.
         unsorted: see `Series.from_frame`.
         duplicates: see `Series.from_frame`.
         name: see `Series`.
@@ -185,6 +189,8 @@ def read_series(
         target_columns,
         covariate_columns=covariate_columns,
         date_format=date_format,
+        time_unit=time_unit,
+        time_zone=time_zone,
         unsorted=unsorted,
         duplicates=duplicates,
         name=name,

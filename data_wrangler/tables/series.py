@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from taylorformer.data_wrangler.tables.stamp_form import StampForm
 from taylorformer.data_wrangler.tables.stamps import NANOSECONDS, check_increasing, duration
 from taylorformer.data_wrangler.tables.table_rows import TableRows
 from taylorformer.data_wrangler.tables.values import check_covariates, check_finite
@@ -87,6 +88,8 @@ class Series:
         *,
         covariate_columns: Hashable | Sequence[Hashable] = (),
         date_format: str | None = None,
+        time_unit: str | None = None,
+        time_zone: str | None = None,
         unsorted: str = "error",
         duplicates: str = "error",
         name: str = "",
@@ -101,13 +104,21 @@ class Series:
             frame: one row a stamp, in the order of time. It is not changed.
             time_column: a column (or the index) of dates, periods (their start counts), integers
                 or floats. Text must be dates of ISO 8601, such as 1999-12-31, 1999-12 or
-                1999-12-31T23:59:59.005+01:00, with one time zone or none. An index of dates
-                without a name is called `"index"`.
+                1999-12-31T23:59:59.005+01:00, all with a UTC offset or none (where the offsets
+                differ the stamps are in UTC, or in `time_zone`); or periods: quarters such as
+                1999Q4 or 1999-Q4, months such as 1999M12, weeks of ISO 8601 such as 1999-W52, or
+                weeks as pandas writes them, 1999-12-27/2000-01-02. An index of dates without a
+                name is called `"index"`.
             target_columns: one name or several. Empty cells are missing values.
             covariate_columns: columns that are known ahead of time, of numbers or of True and
                 False (1 and 0), with no empty cell.
             date_format: for text of another form, such as `"%d/%m/%Y"`, or for numbers that spell
                 a date, such as `"%Y%m%d"`.
+            time_unit: "s", "ms", "us" or "ns" for numbers that count time since 1970: the stamps
+                are then dates in UTC, and dates without a time zone are taken for such. None:
+                numbers stay numbers.
+            time_zone: the name of a time zone, such as `"Europe/Berlin"`, for dates with UTC
+                offsets and those of `time_unit`: they are converted to it.
             unsorted: what to do with rows that are not in the order of time: raise an `"error"`,
                 or `"sort"` them.
             duplicates: what to do with rows of the same time: raise an `"error"`, or keep one of
@@ -123,9 +134,11 @@ class Series:
             TypeError: `frame` is no DataFrame.
             ValueError: missing columns, no rows, stamps that are no times, are not in order or
                 come twice, text or infinite values in a target column, text or empty cells in a
-                covariate. The message names the column, the row and the value.
+                covariate; no such unit or time zone. The message names the column, the row and
+                the value.
         """
-        rows = TableRows.read(frame, time_column, target_columns, covariate_columns, date_format)
+        form = StampForm(date_format, time_unit, time_zone)
+        rows = TableRows.read(frame, time_column, target_columns, covariate_columns, form)
         return cls.from_rows(rows.in_order(unsorted, duplicates), name)
 
     @classmethod
