@@ -18,6 +18,8 @@ from taylorformer.data_wrangler.tables.frames import (
     flatten_index,
     index_levels,
 )
+from taylorformer.data_wrangler.tables.frequencies import Frequency, saved_frequency
+from taylorformer.data_wrangler.tables.stamp_form import StampForm, form_of
 from taylorformer.data_wrangler.tables.time_parts import join_time, split_time_column
 from taylorformer.data_wrangler.tables.time_text import looks_like_iso_date, read_time
 
@@ -46,12 +48,18 @@ class Columns:
             and one of times of day; empty where it is one column. `time_column` is the name of
             the joined one, which a table may also have instead of them.
         day_first: text is dates such as 16/12/2006, see `Series.from_frame`.
+        time_unit: for numbers that count time since 1970.
+        time_zone: for dates with UTC offsets.
+        period: a frequency of periods, see `StampForm`: filled in by `Forecaster.fit`, so that a
+            file of such periods is read as in training.
+        freq: how stamps continue, see `continue_stamps`. An offset of pandas becomes its text.
+            None: by a calendar that they keep.
 
     Raises:
         TypeError: a name that is neither text nor a number, nor a tuple of them: a file could not
             hold it.
         ValueError: no target column, a column named twice, or one that plays two parts; both
-            `date_format` and `day_first`.
+            `date_format` and `day_first`; no such unit, time zone or periods.
     """
 
     time_column: Hashable
@@ -61,6 +69,10 @@ class Columns:
     date_format: str | None = None
     time_parts: tuple[Hashable, ...] = ()
     day_first: bool = False
+    time_unit: str | None = None
+    time_zone: str | None = None
+    period: str | None = None
+    freq: str | int | float | None = None
 
     def __post_init__(self) -> None:
         targets = as_names("target_columns", self.target_columns, 1)
@@ -69,17 +81,27 @@ class Columns:
         object.__setattr__(self, "covariate_columns", covariates)
         object.__setattr__(self, "time_parts", as_names("time_parts", self.time_parts))
         object.__setattr__(self, "day_first", check_boolean("day_first", self.day_first))
-        if self.day_first and self.date_format is not None:
-            raise ValueError(
-                "`date_format` and `day_first` must not both be given. "
-                f"Received: date_format={self.date_format!r} and day_first=True"
-            )
         _check_names("time_column", self.time_column)
         _check_names("time_parts", *self.time_parts)
         _check_names("target_columns", *targets)
         _check_names("id_column", *() if self.id_column is None else (self.id_column,))
         _check_names("covariate_columns", *covariates)
         check_roles(**self._roles, time_parts=self.time_parts)
+        object.__setattr__(self, "freq", saved_frequency(self.freq))
+        # Its checks are those of these fields.
+        _ = self.stamp_form
+
+    @property
+    def stamp_form(self) -> StampForm:
+        """How the stamps are written."""
+        return StampForm(
+            self.date_format, self.time_unit, self.time_zone, self.period, self.day_first
+        )
+
+    def with_form_of(self, stamps: pd.Index) -> "Columns":
+        """Adds what stamps of a table say by their type, see `form_of`."""
+        form = form_of(stamps, self.stamp_form)
+        return dataclasses.replace(self, time_zone=form.time_zone, period=form.period)
 
     @property
     def _roles(self) -> dict[str, Any]:
@@ -122,9 +144,10 @@ class Columns:
         if not looks_like_iso_date(first):
             return frame
         try:
-            read_time(column.iloc[:1], self.time_column, self.date_format)
+            read_time(column.iloc[:1], self.time_column, self.stamp_form)
         except ValueError:
-            stamps = read_time(column, self.time_column)
+            form = dataclasses.replace(self.stamp_form, date_format=None)
+            stamps = read_time(column, self.time_column, form)
             return frame.assign(**{str(self.time_column): stamps})
         return frame
 
@@ -138,6 +161,9 @@ class Columns:
         covariate_columns: Hashable | Sequence[Hashable] = (),
         date_format: str | None = None,
         day_first: bool = False,
+        time_unit: str | None = None,
+        time_zone: str | None = None,
+        freq: Frequency | None = None,
     ) -> "Columns":
         """Finds the columns of a table that are not given as arguments.
 
@@ -156,8 +182,11 @@ class Columns:
             target_columns: None: `y`; without it the only column that is left.
             id_column: None: `unique_id` if there is such a column, else the table is one series.
             covariate_columns: never guessed.
-            date_format: see the class.
+            date_format: see the class, as the next ones.
             day_first: see the class.
+            time_unit: see the class.
+            time_zone: see the class.
+            freq: see the class.
 
         Returns:
             The columns, all of them in the table.
@@ -183,12 +212,29 @@ class Columns:
             taken.add(time_column)
         if targets is None:
             targets = _find_targets([name for name in names if name not in taken])
-        columns = cls(time_column, targets, id_column, covariates, date_format, parts, day_first)
+        columns = cls(
+            time_column,
+            targets,
+            id_column,
+            covariates,
+            date_format,
+            parts,
+            day_first,
+            time_unit,
+            time_zone,
+            freq=saved_frequency(freq),
+        )
         columns.check(flatten_index(frame))
         return columns
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the arguments of these columns, ready for JSON."""
+        """Returns the arguments of these columns, ready for JSON; those of stamps if given."""
+        stamps = {
+            "time_unit": self.time_unit,
+            "time_zone": self.time_zone,
+            "period": self.period,
+            "freq": self.freq,
+        }
         return {
             "time_column": _plain(self.time_column),
             "target_columns": [_plain(name) for name in self.target_columns],
@@ -197,6 +243,7 @@ class Columns:
             "date_format": self.date_format,
             "time_parts": [_plain(name) for name in self.time_parts],
             "day_first": self.day_first,
+            **{name: value for name, value in stamps.items() if value is not None},
         }
 
     @classmethod
@@ -211,6 +258,10 @@ class Columns:
             # Not in files of the first versions.
             tuple(_hashable(name) for name in config.get("time_parts", ())),
             config.get("day_first", False),
+            config.get("time_unit"),
+            config.get("time_zone"),
+            config.get("period"),
+            config.get("freq"),
         )
 
 

@@ -116,6 +116,8 @@ def read_series(
     covariate_columns: str | Sequence[str] = (),
     date_format: str | None = None,
     day_first: bool = False,
+    time_unit: str | None = None,
+    time_zone: str | None = None,
     unsorted: str = "error",
     duplicates: str = "error",
     name: str = "",
@@ -130,6 +132,8 @@ def read_series(
         covariate_columns: see `Series.from_frame`.
         date_format: see `Series.from_frame`.
         day_first: see `Series.from_frame`.
+        time_unit: see `Series.from_frame`.
+        time_zone: see `Series.from_frame`.
         unsorted: see `Series.from_frame`.
         duplicates: see `Series.from_frame`.
         name: see `Series`.
@@ -153,6 +157,8 @@ def read_series(
         covariate_columns=covariate_columns,
         date_format=date_format,
         day_first=day_first,
+        time_unit=time_unit,
+        time_zone=time_zone,
         unsorted=unsorted,
         duplicates=duplicates,
         name=name,

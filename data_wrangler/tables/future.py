@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from taylorformer.data_wrangler.checks import check_integer, listed
+from taylorformer.data_wrangler.checks import check_choice, check_integer, listed
 from taylorformer.data_wrangler.tables.column_error import ColumnError
 from taylorformer.data_wrangler.tables.columns import Columns
 from taylorformer.data_wrangler.tables.continued_stamps import continue_stamps, not_after
 from taylorformer.data_wrangler.tables.frames import check_columns, check_frame, flatten_index
 from taylorformer.data_wrangler.tables.long_table import read_ids
 from taylorformer.data_wrangler.tables.series import Series
+from taylorformer.data_wrangler.tables.stamp_form import StampForm, form_of
 from taylorformer.data_wrangler.tables.stamps import exact_time
+from taylorformer.data_wrangler.tables.table_rows import UNSORTED
 from taylorformer.data_wrangler.tables.time_text import read_time
 from taylorformer.data_wrangler.tables.values import read_covariates
 
@@ -107,6 +109,7 @@ def extend_series(
     num_rows: int | None = None,
     future: pd.DataFrame | FutureRows | None = None,
     columns: Columns | None = None,
+    unsorted: str = "error",
 ) -> Series:
     """Adds rows to predict after the last row of a series.
 
@@ -124,8 +127,10 @@ def extend_series(
             rows of one returned by `split_future`. Other columns are not read, not even those of
             the targets. Dates may have another resolution or time zone than the series, if they
             can be converted exactly. Required where the series has covariates.
-        columns: which columns of `future` play which part, and the format of its dates.
-            None: as in the series.
+        columns: which columns of `future` play which part, the form of its stamps, and `freq` for
+            `continue_stamps`. None: as in the series.
+        unsorted: what to do with rows of `future` that are not in the order of time: raise an
+            `"error"`, or `"sort"` them, before the first `num_rows` are taken.
 
     Returns:
         The series with the added rows, in which every y is missing.
@@ -136,7 +141,11 @@ def extend_series(
             fewer rows than `num_rows`, with stamps of another kind than those of the series, or
             not strictly increasing, or not after its last row; or as in `continue_stamps`. The
             message names the row, as counted in the whole table, and the id.
+
+    Warns:
+        UserWarning: as `continue_stamps`.
     """
+    check_choice("unsorted", unsorted, UNSORTED)
     if future is None:
         if num_rows is None:
             raise ValueError("`num_rows` or `future` must be given. Received: neither")
@@ -146,10 +155,25 @@ def extend_series(
                 f"`future` must give the covariates {names} of the rows to predict. "
                 "Received: future=None"
             )
-        stamps = continue_stamps(series, num_rows)
+        freq = None if columns is None else columns.freq
+        return with_rows(series, continue_stamps(series, num_rows, freq))
+    stamps, covariates = _read_future(series, future, num_rows, columns, unsorted)
+    return with_rows(series, stamps, covariates)
+
+
+def with_rows(series: Series, stamps: pd.Index, covariates: np.ndarray | None = None) -> Series:
+    """Adds N rows in which every y is missing.
+
+    Args:
+        series: T rows.
+        stamps: `[N]`, after its last one and of their dtype.
+        covariates: `[N, D_c]`. None: there are none.
+
+    Returns:
+        The series of T + N rows.
+    """
+    if covariates is None:
         covariates = np.empty((len(stamps), 0))
-    else:
-        stamps, covariates = _read_future(series, future, num_rows, columns)
     time, _ = exact_time(stamps)
     missing = np.full((len(stamps), series.num_columns), np.nan)
     return dataclasses.replace(
@@ -166,14 +190,16 @@ def _read_future(
     future: pd.DataFrame | FutureRows,
     num_rows: int | None,
     columns: Columns | None,
+    unsorted: str,
 ) -> tuple[pd.Index, np.ndarray]:
     rows = future if isinstance(future, FutureRows) else FutureRows.whole(future)
-    name, covariate_names = series.time_column, series.covariate_columns
-    date_format, day_first = None, False
+    name, covariate_names, form = series.time_column, series.covariate_columns, StampForm()
     if columns is not None:
         name, covariate_names = columns.time_column, columns.covariate_columns
-        date_format, day_first = columns.date_format, columns.day_first
+        form = columns.stamp_form
         rows = dataclasses.replace(rows, frame=columns.with_time(rows.frame, "future"))
+    # What a file has lost of their type.
+    form = form_of(series.stamps, form)
     if len(covariate_names) != len(series.covariate_columns):
         raise ValueError(
             f"`columns` must name D_c = {len(series.covariate_columns)} covariates, as the series. "
@@ -187,10 +213,14 @@ def _read_future(
                 f"`future` must have at least num_rows = {num_rows} rows. "
                 f"Received: {len(rows.frame)}{rows.label}"
             )
-        rows = rows.take(slice(num_rows), rows.label)
+        if unsorted == "error":
+            rows = rows.take(slice(num_rows), rows.label)
     try:
-        stamps = read_time(rows.frame[name], name, date_format, day_first)
+        stamps = read_time(rows.frame[name], name, form)
         stamps = _as_stamps_of(series, stamps, name)
+        if unsorted == "sort":
+            order = np.argsort(exact_time(stamps)[0], kind="stable")[:num_rows]
+            rows, stamps = rows.take(order, rows.label), stamps[order]
         _check_after(series, stamps, name, rows.numbers)
         covariates = read_covariates(rows.frame, covariate_names)
         return stamps.rename(series.stamps.name), covariates
@@ -207,6 +237,10 @@ def _check_after(series: Series, stamps: pd.Index, name: Hashable, numbers: np.n
         before = f"the last row of the series, {series.stamps[-1]}"
         if row:
             before = f"the stamp of row {numbers[row - 1]}, {stamps[row - 1]}"
+            if time[row] == time[row - 1]:
+                before += " (each time may come once)"
+            else:
+                before += ' (unsorted="sort", --sort, sorts the rows)'
         raise ColumnError(name, f"be after {before}", str(stamps[row]), row)
 
 

@@ -123,13 +123,11 @@ def read_groups(frame: pd.DataFrame, columns: Columns) -> Iterator[SeriesGroup]:
     columns.check(frame)
     names = (columns.time_column, columns.target_columns, columns.covariate_columns)
     if columns.id_column is None:
-        yield SeriesGroup(
-            "", "", TableRows.read(frame, *names, columns.date_format, columns.day_first)
-        )
+        yield SeriesGroup("", "", TableRows.read(frame, *names, columns.stamp_form))
         return
     ids = read_ids(frame[columns.id_column], columns.id_column)
     try:
-        rows = TableRows.read(frame, *names, columns.date_format, columns.day_first)
+        rows = TableRows.read(frame, *names, columns.stamp_form)
     except ColumnError as error:
         if error.row is None:
             raise

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from taylorformer.data_wrangler.tables.columns import Columns
+from taylorformer.data_wrangler.tables.continued_stamps import frequency_words
 from taylorformer.data_wrangler.tables.long_table import read_groups
 from taylorformer.data_wrangler.tables.missing_marks import likely_marks, possible_marks
-from taylorformer.data_wrangler.tables.stamps import infer_offset, median_step, span_text
+from taylorformer.data_wrangler.tables.stamps import median_step, span_text
 from taylorformer.data_wrangler.tables.table_rows import TableRows
 
 # A step longer than this many times the median step is a gap.
@@ -30,7 +31,9 @@ class SeriesReport:
         out_of_order: rows that are earlier than the row before.
         median_step: the median time from one stamp to the next (for dates and integers the lower
             median): for dates a text such as "15 min", else a number. None for a single time.
-        frequency: the frequency that pandas infers from the stamps, or None.
+        frequency: how the stamps continue, in words: the calendar that they keep, see
+            `continue_stamps`, or `Columns.freq`. None for a single time.
+        next_stamps: the two stamps that follow, as text. None for a single time.
         gaps: steps longer than 1.5 times the median step.
         longest_gap: the longest of them, written as `median_step`; None without a gap.
         missing: how many values each target column lacks.
@@ -50,6 +53,7 @@ class SeriesReport:
     out_of_order: int
     median_step: str | float | None
     frequency: str | None
+    next_stamps: str | None
     gaps: int
     longest_gap: str | float | None
     missing: Mapping[Hashable, int]
@@ -135,11 +139,11 @@ def inspect_table(frame: pd.DataFrame, columns: Columns) -> TableReport:
         ValueError: cells that cannot be read at all, see `split_table`: stamps that are no times,
             text or infinite values in a target, empty ids.
     """
-    reports = [_report(name, rows) for name, _, rows in read_groups(frame, columns)]
+    reports = [_report(name, rows, columns) for name, _, rows in read_groups(frame, columns)]
     return TableReport(columns, tuple(reports))
 
 
-def _report(name: str, rows: TableRows) -> SeriesReport:
+def _report(name: str, rows: TableRows, columns: Columns) -> SeriesReport:
     order = np.argsort(rows.time, kind="stable")
     time = rows.time[order]
     is_new = np.concatenate([[True], time[1:] != time[:-1]])
@@ -159,6 +163,7 @@ def _report(name: str, rows: TableRows) -> SeriesReport:
         median = span_text(middle, rows.time_unit)
         longest = span_text(steps.max(), rows.time_unit) if gaps else None
     stamps = rows.stamps[order][is_new]
+    frequency, following = frequency_words(stamps, columns.freq) or (None, None)
     return SeriesReport(
         name=name,
         rows=len(time),
@@ -167,7 +172,8 @@ def _report(name: str, rows: TableRows) -> SeriesReport:
         duplicates=int((~is_new).sum()),
         out_of_order=int((rows.time[1:] < rows.time[:-1]).sum()),
         median_step=median,
-        frequency=_frequency(stamps),
+        frequency=frequency,
+        next_stamps=following,
         gaps=gaps,
         longest_gap=longest,
         missing={
@@ -184,10 +190,3 @@ def _report(name: str, rows: TableRows) -> SeriesReport:
 
 def _end(function: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
     return float(function(values)) if len(values) else float("nan")
-
-
-def _frequency(stamps: pd.Index) -> str | None:
-    if isinstance(stamps, pd.PeriodIndex):
-        return stamps.freqstr
-    offset = infer_offset(stamps)
-    return None if offset is None else offset.freqstr

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from taylorformer.data_wrangler.tables.stamp_form import StampForm
 from taylorformer.data_wrangler.tables.stamps import NANOSECONDS, check_increasing, duration
 from taylorformer.data_wrangler.tables.table_rows import TableRows
 from taylorformer.data_wrangler.tables.values import check_covariates, check_finite
@@ -88,6 +89,8 @@ class Series:
         covariate_columns: Hashable | Sequence[Hashable] = (),
         date_format: str | None = None,
         day_first: bool = False,
+        time_unit: str | None = None,
+        time_zone: str | None = None,
         unsorted: str = "error",
         duplicates: str = "error",
         name: str = "",
@@ -102,8 +105,11 @@ class Series:
             frame: one row a stamp, in the order of time. It is not changed.
             time_column: a column (or the index) of dates, periods (their start counts), integers
                 or floats. Text must be dates of ISO 8601, such as 1999-12-31, 1999-12 or
-                1999-12-31T23:59:59.005+01:00, with one time zone or none. An index of dates
-                without a name is called `"index"`. A list of names: columns whose text, joined by
+                1999-12-31T23:59:59.005+01:00, all with a UTC offset or none (where the offsets
+                differ the stamps are in UTC, or in `time_zone`); or periods: quarters such as
+                1999Q4 or 1999-Q4, months such as 1999M12, weeks of ISO 8601 such as 1999-W52, or
+                weeks as pandas writes them, 1999-12-27/2000-01-02. An index of dates without a
+                name is called `"index"`. A list of names: columns whose text, joined by
                 blanks, is the time, such as `["Date", "Time"]`; the series calls it `"Date Time"`.
             target_columns: one name or several. Empty cells are missing values.
             covariate_columns: columns that are known ahead of time, of numbers or of True and
@@ -113,6 +119,11 @@ class Series:
             day_first: text is dates such as 16/12/2006, 16.12.2006 17:24 or 1-2-2006: the day, the
                 month and the year of four digits, all in the form of the first row. Dates of
                 ISO 8601, whose year comes first, are read, too.
+            time_unit: "s", "ms", "us" or "ns" for numbers that count time since 1970: the stamps
+                are then dates in UTC, and dates without a time zone are taken for such. None:
+                numbers stay numbers.
+            time_zone: the name of a time zone, such as `"Europe/Berlin"`, for dates with UTC
+                offsets and those of `time_unit`: they are converted to it.
             unsorted: what to do with rows that are not in the order of time: raise an `"error"`,
                 or `"sort"` them.
             duplicates: what to do with rows of the same time: raise an `"error"`, or keep one of
@@ -128,16 +139,11 @@ class Series:
             TypeError: `frame` is no DataFrame.
             ValueError: missing columns, no rows, stamps that are no times, are not in order or
                 come twice, text or infinite values in a target column, text or empty cells in a
-                covariate. The message names the column, the row and the value.
+                covariate; no such unit or time zone. The message names the column, the row and
+                the value.
         """
-        if day_first and date_format is not None:
-            raise ValueError(
-                "`date_format` and `day_first` must not both be given. "
-                f"Received: date_format={date_format!r} and day_first=True"
-            )
-        rows = TableRows.read(
-            frame, time_column, target_columns, covariate_columns, date_format, day_first
-        )
+        form = StampForm(date_format, time_unit, time_zone, day_first=day_first)
+        rows = TableRows.read(frame, time_column, target_columns, covariate_columns, form)
         return cls.from_rows(rows.in_order(unsorted, duplicates), name)
 
     @classmethod

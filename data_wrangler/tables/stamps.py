@@ -1,7 +1,6 @@
 """Stamps of rows: exact 64-bit time, and errors where they are out of order or come twice."""
 
 import datetime
-import warnings
 from collections.abc import Hashable
 from typing import Any
 
@@ -9,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 from taylorformer.data_wrangler.tables.column_error import ColumnError, bad_row
+from taylorformer.data_wrangler.tables.stamp_form import TIME_UNITS, StampForm
+from taylorformer.data_wrangler.tables.text_stamps import read_text_stamps
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """How many nanoseconds the units of time have."""
@@ -24,16 +25,17 @@ _READABLE_UNITS = {
     "min": _MINUTE_NANOSECONDS,
     **NANOSECONDS,
 }
-_ISO_8601 = "ISO8601"
-# `pandas.infer_freq` needs at least three dates.
-_DATES_TO_INFER = 3
-# From this share of numbers on, a column of text is a column of numbers with some words in it.
-_MOSTLY_NUMBERS = 0.5
+# Years 1 to 9999, the range of Python's dates, in seconds since 1970.
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
+# The unit that holds the fractions of numbers in another one.
+_FINER = {"s": "us", "ms": "us", "us": "ns", "ns": "ns"}
+# Beyond this float64 does not hold every whole number.
+_LARGEST_EXACT = 2**53
 
 
-def read_stamps(column: pd.Series, name: Hashable, date_format: str | None) -> pd.Index:
+def read_stamps(column: pd.Series, name: Hashable, form: StampForm) -> pd.Index:
     """Reads a column of time: dates, periods, int64 or float64; see `Series.from_frame`."""
-    if date_format is not None and pd.api.types.is_numeric_dtype(column.dtype):
+    if form.date_format is not None and pd.api.types.is_numeric_dtype(column.dtype):
         column = column.astype("object").map(str)
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
@@ -44,22 +46,84 @@ def read_stamps(column: pd.Series, name: Hashable, date_format: str | None) -> p
         row = int(empty.argmax())
         raise bad_row(name, "hold a time in every row", row, column.iloc[row])
     dtype = column.dtype
-    if isinstance(dtype, pd.PeriodDtype | pd.DatetimeTZDtype) or dtype.kind == "M":
+    if isinstance(dtype, pd.PeriodDtype):
         return pd.Index(column)
+    if isinstance(dtype, pd.DatetimeTZDtype) or dtype.kind == "M":
+        return _in_zone(pd.DatetimeIndex(column), form)
     if pd.api.types.is_bool_dtype(dtype) or dtype.kind in "cm":
         raise bad_row(name, "hold dates or numbers", 0, column.iloc[0])
-    if pd.api.types.is_numeric_dtype(dtype):
-        return _read_number_stamps(column, name)
-    return _read_text_stamps(column, name, date_format or _ISO_8601)
+    if form.time_unit is not None and not pd.api.types.is_numeric_dtype(dtype):
+        numbers = pd.to_numeric(column, errors="coerce")
+        column = numbers if numbers.notna().all() else column
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        numbers = _read_number_stamps(column, name)
+        if form.time_unit is not None:
+            return _since_1970(numbers, name, form.time_unit, form.time_zone)
+        years = _years(numbers, form)
+        return numbers if years is None else years
+    return read_text_stamps(column, name, form)
 
 
 def _without_arrow(column: pd.Series) -> pd.Series:
     """Gives a column of Arrow's types those of NumPy and pandas."""
     if column.dtype.kind == "M":
-        return pd.Series(pd.DatetimeIndex(column), column.index, name=column.name)
+        # Days of Arrow come as objects of Python, its timestamps as dates.
+        return pd.Series(pd.DatetimeIndex(pd.Index(column)), column.index, name=column.name)
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column
     return column.astype("object")
+
+
+def _in_zone(dates: pd.DatetimeIndex, form: StampForm) -> pd.DatetimeIndex:
+    """Shows dates that have no time zone with a name in the one that is asked for."""
+    if dates.tz is None:
+        return dates if form.time_unit is None else _shown(dates.tz_localize("UTC"), form.time_zone)
+    if form.time_zone is None:
+        return dates
+    has_name = getattr(dates.tz, "key", None) or getattr(dates.tz, "zone", None)
+    is_utc = has_name == "UTC" or dates.tz == datetime.timezone.utc
+    return dates if has_name and not is_utc else dates.tz_convert(form.time_zone)
+
+
+def _shown(dates: pd.DatetimeIndex, time_zone: str | None) -> pd.DatetimeIndex:
+    return dates if time_zone is None else dates.tz_convert(time_zone)
+
+
+def _since_1970(
+    numbers: pd.Index, name: Hashable, time_unit: str, time_zone: str | None
+) -> pd.DatetimeIndex:
+    """Reads numbers that count time since 1970; fractions become those of a finer unit."""
+    per_second = TIME_UNITS[time_unit]
+    whole = numbers.to_numpy()
+    seconds = whole / per_second
+    outside = ~((seconds >= _FIRST_SECOND) & (seconds <= _LAST_SECOND))
+    if outside.any():
+        row = int(outside.argmax())
+        wish = f"hold times of the years 1 to 9999, counted in {time_unit} since 1970 (`time_unit`)"
+        raise bad_row(name, wish, row, whole[row].item())
+    unit = time_unit
+    if whole.dtype.kind == "f":
+        if (whole != np.rint(whole)).any():
+            unit = _FINER[time_unit]
+        whole = np.rint(whole * (TIME_UNITS[unit] // per_second))
+        if (np.abs(whole) >= _LARGEST_EXACT).any() and unit != time_unit:
+            row = int((np.abs(whole) >= _LARGEST_EXACT).argmax())
+            wish = "hold whole numbers where floats cannot hold their fractions"
+            raise bad_row(name, wish, row, numbers[row])
+    dates = pd.DatetimeIndex(
+        whole.astype(np.int64).astype(f"datetime64[{unit}]"), name=numbers.name
+    )
+    return _shown(dates.tz_localize("UTC"), time_zone)
+
+
+def _years(numbers: pd.Index, form: StampForm) -> pd.PeriodIndex | None:
+    """Reads years, where a table of periods of years is written in a file."""
+    freq = form.period_freq
+    if not isinstance(freq, pd.offsets.YearEnd) or freq.n != 1 or numbers.dtype.kind != "i":
+        return None
+    ordinals = numbers.to_numpy(np.int64) - 1970
+    dtype = pd.PeriodDtype(freq)
+    return pd.PeriodIndex(pd.arrays.PeriodArray(ordinals, dtype=dtype), name=numbers.name)
 
 
 def _read_number_stamps(column: pd.Series, name: Hashable) -> pd.Index:
@@ -76,64 +140,6 @@ def _read_number_stamps(column: pd.Series, name: Hashable) -> pd.Index:
         row = int(wrong.argmax())
         raise bad_row(name, "hold finite times", row, float(numbers[row]))
     return pd.Index(numbers, name=name)
-
-
-def _read_text_stamps(column: pd.Series, name: Hashable, date_format: str) -> pd.Index:
-    wish = (
-        "hold dates of ISO 8601 with one time zone or none; `date_format` is for other forms"
-        if date_format == _ISO_8601
-        else f"hold dates of the form {date_format!r} with one time zone or none"
-    )
-    values = list(column)
-    for row, value in enumerate(values):
-        # pandas would also read words such as "now", and the number 5 as five nanoseconds.
-        is_text = isinstance(value, str)
-        if not (is_text or hasattr(value, "isoformat")) or (
-            is_text and date_format == _ISO_8601 and not value[:1].isdigit()
-        ):
-            raise bad_row(name, wish, row, value)
-    parsed = _parse_dates(column, date_format)
-    if parsed is not None:
-        return pd.Index(parsed)
-    row = _first_unparsable(column, date_format)
-    if _parse_dates(column.iloc[[row]], date_format) is None:
-        row = _first_text_among_numbers(values, row)
-    raise bad_row(name, wish, row, values[row])
-
-
-def _parse_dates(column: pd.Series, date_format: str) -> pd.Series | None:
-    """Reads text as dates; returns None if a row is no date or has another time zone."""
-    try:
-        with warnings.catch_warnings():
-            # pandas 2 only warns of several time zones, and returns objects.
-            warnings.simplefilter("error", FutureWarning)
-            parsed = pd.to_datetime(column, format=date_format)
-    except (FutureWarning, TypeError, ValueError):
-        return None
-    return parsed if parsed.dtype.kind == "M" and not parsed.isna().any() else None
-
-
-def _first_unparsable(column: pd.Series, date_format: str) -> int:
-    """Finds the first row that is no date, or that has another time zone than the first row."""
-    good, bad = 0, len(column)
-    # The rows before `good` can be read together, those before `bad` cannot.
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        # The first row is read again each time, because its time zone binds the others.
-        part = pd.concat([column.iloc[:1], column.iloc[max(good, 1) : middle]])
-        if _parse_dates(part, date_format) is None:
-            bad = middle
-        else:
-            good = middle
-    return good
-
-
-def _first_text_among_numbers(values: list[Any], row: int) -> int:
-    """Finds the row to blame: in a column that is mostly numbers, the first that is none."""
-    number = pd.to_numeric(pd.Series(values, dtype="object"), errors="coerce").notna().to_numpy()
-    if number.all() or number.mean() < _MOSTLY_NUMBERS:
-        return row
-    return int((~number).argmax())
 
 
 def exact_time(stamps: pd.Index) -> tuple[np.ndarray, str | None]:
@@ -165,7 +171,7 @@ def check_unique(time: np.ndarray, stamps: pd.Index, name: Hashable, numbers: np
         first, second = (int(row) for row in order[same.argmax() :][:2])
         raise ValueError(
             f"Column `{name}` must hold each time once; {int(same.sum())} come again "
-            '(duplicates="first", "last" or "mean" merges them). '
+            '(duplicates="first", "last" or "mean", --duplicates, merges them). '
             f"Received: {stamps[first]} in rows {numbers[first]} and {numbers[second]}"
         )
 
@@ -177,7 +183,7 @@ def check_sorted(time: np.ndarray, stamps: pd.Index, name: Hashable, numbers: np
         row = int(wrong.argmax())
         raise ValueError(
             f"Column `{name}` must be in the order of time; {int(wrong.sum())} rows are earlier "
-            'than the row before (unsorted="sort" sorts them). '
+            'than the row before (unsorted="sort", --sort, sorts them). '
             f"Received: {stamps[row]} in row {numbers[row]} and {stamps[row + 1]} "
             f"in row {numbers[row + 1]}"
         )
@@ -189,17 +195,6 @@ def median_step(steps: np.ndarray) -> Any:
         return np.median(steps)
     middle = (len(steps) - 1) // 2
     return np.partition(steps, middle)[middle]
-
-
-def infer_offset(stamps: pd.Index) -> pd.tseries.offsets.BaseOffset | None:
-    """Returns the frequency that pandas infers from dates; None for fewer than three or none."""
-    if not isinstance(stamps, pd.DatetimeIndex) or len(stamps) < _DATES_TO_INFER:
-        return None
-    with warnings.catch_warnings():
-        # Versions of pandas return text, or an offset, or text with a warning.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        frequency = pd.infer_freq(stamps)
-    return None if frequency is None else pd.tseries.frequencies.to_offset(frequency)
 
 
 def duration(span: Any, time_unit: str | None) -> float:

@@ -14,6 +14,7 @@ from taylorformer.data_wrangler.tables.frames import (
     check_frame,
     flatten_index,
 )
+from taylorformer.data_wrangler.tables.stamp_form import StampForm
 from taylorformer.data_wrangler.tables.stamps import (
     check_sorted,
     check_unique,
@@ -60,8 +61,7 @@ class TableRows:
         time_column: Hashable | Sequence[str],
         target_columns: Hashable | Sequence[Hashable],
         covariate_columns: Hashable | Sequence[Hashable] = (),
-        date_format: str | None = None,
-        day_first: bool = False,
+        form: StampForm | None = None,
     ) -> "TableRows":
         """Reads the rows of a table; see `Series.from_frame` for arguments and errors."""
         check_frame(frame)
@@ -75,7 +75,7 @@ class TableRows:
             target_columns=targets,
             covariate_columns=covariate_names,
         )
-        stamps = read_time(frame[name], name, date_format, day_first)
+        stamps = read_time(frame[name], name, form or StampForm())
         time, unit = exact_time(stamps)
         return cls(
             stamps,

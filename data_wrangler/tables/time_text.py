@@ -1,5 +1,6 @@
 """Columns of time as they come from files: days before months, and errors that say what helps."""
 
+import dataclasses
 import re
 from collections.abc import Hashable
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from taylorformer.data_wrangler.tables.column_error import ColumnError, bad_row
+from taylorformer.data_wrangler.tables.stamp_form import StampForm
 from taylorformer.data_wrangler.tables.stamps import read_stamps
 
 # Day, month, year with the same mark between them, and what may follow.
@@ -19,24 +21,24 @@ _ISO_DATE = re.compile(r"\d{4}-\d{1,2}(-|$)")
 _MONTHS = 12
 
 
-def read_time(
-    column: pd.Series, name: Hashable, date_format: str | None = None, day_first: bool = False
-) -> pd.Index:
-    """Reads a column of time; see `Series.from_frame` for arguments.
+def read_time(column: pd.Series, name: Hashable, form: StampForm) -> pd.Index:
+    """Reads a column of time; see `Series.from_frame`.
 
     Example:
-        >>> read_time(pd.Series(["16/12/2006 17:24", "1/2/2007 0:00"]), "t", day_first=True)[1]
+        >>> column = pd.Series(["16/12/2006 17:24", "1/2/2007 0:00"])
+        >>> read_time(column, "t", StampForm(day_first=True))[1]
         Timestamp('2007-02-01 00:00:00')
 
     Raises:
         ColumnError: a cell that is no time, with the option that would help, if one would.
     """
-    if day_first:
+    if form.day_first:
         date_format = day_first_format(column, name)
+        form = dataclasses.replace(form, date_format=date_format, day_first=False)
     try:
-        return read_stamps(column, name, date_format)
+        return read_stamps(column, name, form)
     except ColumnError as error:
-        advice = _advice(column, error.row, date_format is None)
+        advice = _advice(column, error.row, form.date_format is None)
         if not advice:
             raise
         wish = f"{error.wish} ({advice})"

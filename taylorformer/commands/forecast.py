@@ -49,6 +49,12 @@ _sampling_options = options.joined(
     options.seed_option("Seed of the samples."),
 )
 
+_freq_option = click.option(
+    "--freq",
+    help="How times continue, such as B, 30min, W-FRI, ME, or a step of numbers. Default: by a "
+    "calendar that they keep.",
+)
+
 
 @click.command()
 @with_table_file
@@ -74,6 +80,15 @@ _sampling_options = options.joined(
 )
 @click.option("--date-format", help="Form of the dates, such as %d/%m/%Y. Default: ISO 8601.")
 @click.option("--day-first", is_flag=True, help="The dates are such as 31/12/2024 or 31.12.2024.")
+@click.option(
+    "--time-unit",
+    type=click.Choice(["s", "ms", "us", "ns"]),
+    help="Times are numbers that count this unit since 1970, and become dates.",
+)
+@click.option(
+    "--time-zone", help="Show dates with UTC offsets in this zone, such as Europe/Berlin."
+)
+@_freq_option
 @click.option("--horizon", type=options.POSITIVE, default=_DEFAULT_ROWS, help="Rows to forecast.")
 @click.option(
     "--context-length", type=options.POSITIVE, default=_DEFAULT_ROWS, help="Rows a forecast reads."
@@ -126,6 +141,9 @@ def fit(
     covariates: Sequence[str],
     date_format: str | None,
     day_first: bool,
+    time_unit: str | None,
+    time_zone: str | None,
+    freq: str | None,
     horizon: int,
     context_length: int,
     preset: str,
@@ -162,6 +180,9 @@ def fit(
         covariate_columns=tuple(covariates),
         date_format=date_format,
         day_first=day_first,
+        time_unit=time_unit,
+        time_zone=time_zone,
+        freq=freq,
     )
     if dry_run:
         show_plan(frame, columns, table.disorder, context_length, horizon, fractions)
@@ -198,6 +219,9 @@ def fit(
             covariate_columns=columns.covariate_columns,
             date_format=columns.date_format,
             day_first=columns.day_first,
+            time_unit=columns.time_unit,
+            time_zone=columns.time_zone,
+            freq=columns.freq,
             checkpoint=checkpoint,
             resume=resume,
             callbacks=[TrainingBar(progress)],
@@ -259,8 +283,9 @@ def _check_free(folder: Path, resume: bool) -> None:
 @click.option(
     "--future",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Table of the times (and covariates) to forecast.",
+    help="Table of the times (and covariates) to forecast. --sort sorts it too.",
 )
+@_freq_option
 @options.number_option("--horizon", "that of the model", "Rows to forecast.")
 @_sampling_options
 @click.option(
@@ -283,6 +308,7 @@ def forecast(
     model: Path,
     output: Path,
     future: Path | None,
+    freq: str | None,
     horizon: int | None,
     samples: int,
     seed: int,
@@ -310,6 +336,7 @@ def forecast(
             horizon=horizon,
             num_samples=samples,
             seed=seed,
+            freq=freq,
             progress=progress,
             **table.disorder,
         )

@@ -29,6 +29,11 @@ from taylorformer.data_wrangler.tables.frames import (
     flatten_index,
     type_name,
 )
+from taylorformer.data_wrangler.tables.frequencies import (
+    Frequency,
+    read_frequency,
+    saved_frequency,
+)
 from taylorformer.data_wrangler.tables.long_table import ids_of, split_table
 from taylorformer.data_wrangler.tables.missing_marks import describe_marks, marks_of
 from taylorformer.data_wrangler.tables.odd_series import OddSeries
@@ -186,6 +191,9 @@ class Forecaster(BaseEstimator):
         covariate_columns: Sequence[Hashable] = (),
         date_format: str | None = None,
         day_first: bool = False,
+        time_unit: str | None = None,
+        time_zone: str | None = None,
+        freq: Frequency | None = None,
         unsorted: str = "error",
         duplicates: str = "error",
         checkpoint: str | os.PathLike[str] | None = None,
@@ -210,8 +218,12 @@ class Forecaster(BaseEstimator):
             id_column: tells several series apart.
             covariate_columns: known ahead of time, for the rows to forecast too; they become
                 further dimensions of x.
-            date_format: see `Series.from_frame`.
+            date_format: see `Series.from_frame`, as the next one.
             day_first: see `Series.from_frame`.
+            time_unit: for numbers that count time since 1970.
+            time_zone: for dates with UTC offsets.
+            freq: how stamps continue, for `forecast`; see `continue_stamps`. None: by a calendar
+                that they keep.
             unsorted: "error", or "sort".
             duplicates: "error", or which of the rows of one stamp to keep: "first", "last", or
                 their "mean".
@@ -240,8 +252,15 @@ class Forecaster(BaseEstimator):
             covariate_columns=covariate_columns,
             date_format=date_format,
             day_first=day_first,
+            time_unit=time_unit,
+            time_zone=time_zone,
+            freq=freq,
         )
         panel, columns = _read(data, resolve, unsorted, duplicates)
+        columns = dataclasses.replace(columns, freq=saved_frequency(freq))
+        columns = columns.with_form_of(panel.series[0].stamps)
+        if columns.freq is not None:
+            read_frequency(columns.freq, panel.series[0].stamps)
         support = settings.support(panel.num_columns)
         _check_values(support, data, panel, columns)
         all_splits = {
@@ -350,6 +369,7 @@ class Forecaster(BaseEstimator):
         num_samples: int = 100,
         seed: int = 0,
         batch_size: int = 32,
+        freq: Frequency | None = None,
         unsorted: str = "error",
         duplicates: str = "error",
         progress: Callable[[int, int], None] | None = None,
@@ -369,13 +389,14 @@ class Forecaster(BaseEstimator):
                 each series are read, or as many as there are.
             future: the rows to forecast: a table of the time column, the covariates if there are
                 any, and the ids if there are several series. Its target columns are not read. None:
-                stamps follow at the frequency that pandas infers, or else at the median step.
+                the stamps of `continue_stamps`; one warning names those that are a guess.
             horizon: how many rows; another number than in training is allowed. None: all rows of
                 `future`, or those of training.
             num_samples: S.
             seed: of the samples.
             batch_size: series to draw at once; it does not change the samples.
-            unsorted: see `fit`.
+            freq: how stamps continue without `future`, see `continue_stamps`. None: that of `fit`.
+            unsorted: see `fit`; it holds for `future` too.
             duplicates: see `fit`.
             progress: called with the number of series that are done, and of all.
 
@@ -403,8 +424,16 @@ class Forecaster(BaseEstimator):
         spec = self.scaler_.spec
         num_rows = spec.horizon if horizon is None and future is None else horizon
         odd = odd_in_forecast(whole, self.scaler_, self._new_names(whole))
-        longer_series = extend_each(
-            whole, odd, spec, num_rows, future_frame, self.columns_, columns_of_output
+        longer_series, guesses = extend_each(
+            whole,
+            odd,
+            spec,
+            num_rows,
+            future_frame,
+            self.columns_,
+            columns_of_output,
+            self.columns_.freq if freq is None else freq,
+            unsorted,
         )
         panel = _without(whole, odd)
         extended = list(longer_series.values())
@@ -439,7 +468,7 @@ class Forecaster(BaseEstimator):
                 done += len(some)
                 if progress is not None:
                     progress(done, panel.num_series)
-        _warn(odd.describe("the forecast"), self._beyond_training(outside))
+        _warn(odd.describe("the forecast"), guesses, self._beyond_training(outside))
         return Forecast(
             samples=samples,
             stamps=tuple(

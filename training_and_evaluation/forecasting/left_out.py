@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from taylorformer.data_wrangler.tables.columns import Columns
-from taylorformer.data_wrangler.tables.continued_stamps import continue_stamps
-from taylorformer.data_wrangler.tables.future import extend_series, split_future
+from taylorformer.data_wrangler.tables.continued_stamps import describe_guesses, next_stamps
+from taylorformer.data_wrangler.tables.frequencies import Frequency
+from taylorformer.data_wrangler.tables.future import extend_series, split_future, with_rows
 from taylorformer.data_wrangler.tables.odd_series import (
     OddSeries,
     by_reason,
@@ -197,7 +198,9 @@ def extend_each(
     future: pd.DataFrame | None,
     columns: Columns,
     columns_of_future: Columns,
-) -> dict[str, Series]:
+    freq: Frequency | None = None,
+    unsorted: str = "error",
+) -> tuple[dict[str, Series], str]:
     """Adds the rows to predict to every series that is not left out; see `extend_series`.
 
     Args:
@@ -208,6 +211,11 @@ def extend_each(
         future: a table of the rows to predict, or None.
         columns: of training.
         columns_of_future: the same, with a column of ids where there are several series.
+        freq: how stamps continue without `future`, see `continue_stamps`.
+        unsorted: see `extend_series`.
+
+    Returns:
+        The longer series by their names, and what `describe_guesses` says of their stamps.
 
     Raises:
         ValueError: as `extend_series`, where `future` is at fault, or where no series is left.
@@ -219,20 +227,26 @@ def extend_each(
         stopped = names_of_stopped(series, spec)
         futures = split_future(future, columns_of_future, names, stopped)
         odd.leave_out([name for name in stopped if name not in futures], "no rows in `future`")
-    longer = {}
+    longer, guesses = {}, {}
     for one in odd.kept(panel):
         try:
             rows = futures[one.name]
-            if rows is None and one.num_rows == 1:
+            if rows is None and one.num_rows == 1 and freq is None:
                 rows = _stamps_of_another(one, series, num_rows, odd, columns)
-            longer[one.name] = extend_series(one, num_rows=num_rows, future=rows, columns=columns)
+            if rows is None and num_rows is not None and not one.covariate_columns:
+                guesses[one.name] = next_stamps(one, num_rows, freq)
+                longer[one.name] = with_rows(one, guesses[one.name].stamps)
+            else:
+                longer[one.name] = extend_series(
+                    one, num_rows=num_rows, future=rows, columns=columns, unsorted=unsorted
+                )
         except ValueError as error:
             # Covariates, and stamps that the user gives, are not a matter of one series.
             if future is not None or one.covariate_columns or panel.num_series == 1:
                 raise
             odd.leave_out([one.name], f"its next stamps are unknown: {error}")
     _check_some(odd.kept(panel), odd, "can be forecast")
-    return longer
+    return longer, describe_guesses(columns.time_column, guesses)
 
 
 def _stamps_of_another(
@@ -250,7 +264,7 @@ def _stamps_of_another(
         row = int(np.searchsorted(other.time, time))
         alike = other.num_rows > 1 and other.stamps.dtype == series.stamps.dtype
         if alike and row < other.num_rows and other.time[row] == time:
-            every = other.stamps.append(continue_stamps(other, num_rows))
+            every = other.stamps.append(next_stamps(other, num_rows).stamps)
             odd.note([series.name], f"one row: its next stamps are those of {other.name}")
             return pd.DataFrame({columns.time_column: every[row + 1 : row + 1 + num_rows]})
     return None

@@ -87,7 +87,7 @@ def test_errors_of_times_name_the_option_that_would_help(texts, advice):
 def test_other_errors_of_times_are_as_they_were():
     for texts in (["2024-01-01", "soon"], ["2024-13-01"], ["2024-01-01", "2024-01-01+01:00"]):
         with pytest.raises(
-            ValueError, match=r"`date_format` is for other forms\. Received"
+            ValueError, match=r"`date_format`, --date-format, is for other forms\)\. Received"
         ) as error:
             series_of(texts)
         assert "(" not in str(error.value)
