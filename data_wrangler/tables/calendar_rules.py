@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -33,17 +33,19 @@ _FEWEST_DATES = 4
 
 
 class Rule(Protocol):
-    """A calendar as an increasing sequence of integers, such as days, each with its index.
+    """A calendar as an increasing sequence of integers, such as days, each with its index."""
 
-    Attributes:
-        words: the rule in words.
-        bits: how rare the rule is among calendars.
-        simple: whether two dates are evidence enough.
-    """
+    @property
+    def words(self) -> str:
+        """The rule in words."""
 
-    words: str
-    bits: float
-    simple: bool
+    @property
+    def bits(self) -> float:
+        """How rare the rule is among calendars."""
+
+    @property
+    def simple(self) -> bool:
+        """Whether two dates are evidence enough."""
 
     def index(self, values: np.ndarray) -> np.ndarray | None:
         """Returns the indices `[T]` of values, or None where one is not in the calendar."""
@@ -380,8 +382,8 @@ class _BusinessDay:
     forward: bool
 
     def __call__(self, months: np.ndarray) -> np.ndarray:
-        roll = "forward" if self.forward else "backward"
-        return np.busday_offset(_FixedDays((self.day,))(months), 0, roll)
+        dates: Any = _FixedDays((self.day,))(months)
+        return np.busday_offset(dates, 0, "forward" if self.forward else "backward")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -124,8 +124,8 @@ def _hint(freq: Frequency) -> str:
 
 
 def _periods(freq: Frequency, stamps: pd.PeriodIndex) -> int:
-    own: Any = stamps.dtype
-    base = own.freq
+    dtype: Any = stamps.dtype
+    base = dtype.freq
     try:
         offset: Any = freq if isinstance(freq, Offset) else pd.PeriodDtype(str(freq)).freq
     except (ValueError, TypeError):
@@ -183,7 +183,8 @@ def continue_by(freq: Offset | int | float, stamps: pd.Index, num_rows: int) -> 
     if stamps.dtype.kind in "iu" and int(last) + int(freq) * num_rows > np.iinfo(np.int64).max:  # type: ignore[arg-type]
         raise OverflowError
     with np.errstate(over="ignore"):
-        return pd.Index((last + freq * ahead).astype(stamps.dtype))
+        step: Any = freq
+        return pd.Index((last + step * ahead).astype(stamps.dtype))
 
 
 def _continue_dates(freq: Any, stamps: pd.DatetimeIndex, num_rows: int) -> pd.DatetimeIndex:
@@ -235,8 +236,9 @@ def first_off(freq: Offset | int | float, stamps: pd.Index) -> int | None:
     first = max(len(stamps) - _ROWS_TO_VERIFY, 0)
     latest = stamps[first:]
     if isinstance(latest, pd.DatetimeIndex) and not _is_elapsed(freq):
-        wall = pd.DatetimeIndex(wall_time(stamps)[first:].astype(f"datetime64[{stamps.unit}]"))  # type: ignore[attr-defined]
-        every = pd.date_range(wall[0], wall[-1], freq=freq).as_unit(wall.unit)
+        wall = pd.DatetimeIndex(wall_time(latest).astype(f"datetime64[{latest.unit}]"))
+        offset: Any = freq
+        every = pd.date_range(wall[0], wall[-1], freq=offset).as_unit(wall.unit)
         off = ~wall.isin(every)
     elif isinstance(latest, pd.DatetimeIndex):
         time = exact_time(latest)[0]
@@ -248,7 +250,7 @@ def first_off(freq: Offset | int | float, stamps: pd.Index) -> int | None:
     return first + int(off.argmax()) if off.any() else None
 
 
-# Rounding of a float time, in units of its last place: times are sums, and rounded once each.
+# Rounding of a float time, in units of its last digit: times are sums, and rounded once each.
 _ROUNDING = 4
 _RELATIVE = 1e-6
 

@@ -219,4 +219,5 @@ def _weeks(fields: pd.DataFrame, freq: Any) -> tuple[np.ndarray, Any]:
         raise _BadRowError(int((weekday != weekday[0]).argmax()))
     dtype = pd.PeriodDtype(f"W-{_DAYS_OF_WEEK[int(weekday[0])]}")
     dates = pd.DatetimeIndex(ends.astype("datetime64[s]"))
-    return dates.to_period(dtype.freq).asi8, dtype
+    of_weeks: Any = dtype.freq
+    return dates.to_period(of_weeks).asi8, dtype

@@ -513,6 +513,7 @@ def test_wrong_settings_are_refused(kind, settings, message):
 
 @pytest.mark.slow
 @both_kinds
+@pytest.mark.slow
 def test_xla_gives_the_same_numbers(case):
     inputs, y_target = case.data()
     plain, compiled = case.make(), case.make()

@@ -211,6 +211,7 @@ def test_wrong_settings_are_refused(settings, message):
 # The quick sampler; that it equals the plain one for every N_C is in `test_cached.py`.
 
 
+@pytest.mark.slow
 def test_as_one_graph_and_with_xla():
     model = TNP.make(num_layers=1)
     inputs = masked(TNP.data(num_context=5, num_target=4)[0])

@@ -41,6 +41,7 @@ np.savez(
 """
 
 
+@pytest.mark.slow
 def test_a_file_is_resumed_and_is_exported_in_a_fresh_process(tmp_path):
     inputs, y_target = conformance.points()
     np.savez(tmp_path / "data.npz", **inputs, y_target=y_target)

@@ -391,6 +391,7 @@ def test_a_constant_series_trains(constant):
     assert np.all(np.isfinite(history.history["loss"]))
 
 
+@pytest.mark.slow
 def test_xla_gives_the_same_loss():
     inputs, y_target = conformance.points()
     losses = []

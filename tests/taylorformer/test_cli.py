@@ -102,6 +102,7 @@ def test_overwriting_begins_when_the_new_training_does(folder, run, tmp_path):
     assert (model / "training.npz").exists()
 
 
+@pytest.mark.slow
 def test_ids_are_text_and_float_times_keep_their_digits(run, tmp_path):
     rows = [
         f"00{shop},{0.005 * row + 1.7e9!r},{row % 7 + shop}" for shop in (1, 2) for row in range(60)
@@ -167,6 +168,7 @@ def test_forecast_at_the_times_of_a_table(folder, run, tmp_path):
     assert list(pd.read_csv(output)["ds"]) == ["2020-03-31", "2020-04-02"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:some series are odd:UserWarning")
 def test_series_that_are_left_out_are_named(run, tmp_path):
     table, model = tmp_path / "panel.csv", tmp_path / "model"

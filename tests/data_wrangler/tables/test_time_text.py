@@ -90,7 +90,7 @@ def test_other_errors_of_times_are_as_they_were():
             ValueError, match=r"`date_format`, --date-format, is for other forms\)\. Received"
         ) as error:
             series_of(texts)
-        assert "(" not in str(error.value)
+        assert str(error.value).count("(") == 1
     with pytest.raises(ValueError, match="`date_format` and `day_first` must not both"):
         series_of(["1/2/2006"], day_first=True, date_format="%d/%m/%Y")
     with pytest.raises(ValueError, match="`date_format` and `day_first` must not both"):

@@ -52,6 +52,7 @@ def test_noise_of_every_dimension_and_seed_is_its_own():
         normal_noise(seeds[0], zero, zero, zero, 1021)
 
 
+@pytest.mark.slow
 def test_noise_is_the_same_with_xla():
     arguments = (
         tf.constant(-3, tf.int64),

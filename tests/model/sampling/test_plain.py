@@ -74,6 +74,7 @@ def test_no_true_target_value_is_read():
         )
 
 
+@pytest.mark.slow
 def test_predict_gives_the_moments_of_free_running_samples():
     model = _model(predict_samples=50)
     inputs, _ = conformance.points(batch_size=5)
@@ -89,6 +90,7 @@ def test_predict_gives_the_moments_of_free_running_samples():
     np.testing.assert_allclose(one_by_one["mean"], outputs["mean"], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_predict_over_many_lengths_traces_at_most_three_times():
     class Counted(Taylorformer):
         traces = 0

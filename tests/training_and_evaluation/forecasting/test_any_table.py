@@ -115,6 +115,7 @@ OPTIONS = {
 @pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_functions_eagerly")
 @settings(max_examples=8, **OPTIONS)
 @CASE
+@pytest.mark.slow
 def test_a_few_tables(eagerly, **case):
     check(**case)
 

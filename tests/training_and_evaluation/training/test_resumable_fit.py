@@ -84,6 +84,7 @@ def test_after_a_stop_the_best_weights_so_far_can_be_used(table):
     assert not hasattr(early, "model_")
 
 
+@pytest.mark.slow
 def test_more_steps_are_the_same_training_continued(table, tmp_path):
     checkpoint = tmp_path / "training.npz"
     options = {"preset": PRESETS["constant"]}
@@ -194,6 +195,7 @@ def test_training_has_as_many_steps_as_were_asked_for(table, schedule, max_steps
     assert int(forecaster.model_.optimizer.iterations) == max_steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])
 def test_training_with_a_shorter_last_epoch_resumes_to_the_same_weights(table, schedule, tmp_path):
     options = {"preset": PRESETS[schedule], "max_steps": 5}
