@@ -31,12 +31,13 @@ def read_time(
     Raises:
         ColumnError: a cell that is no time, with the option that would help, if one would.
     """
-    if day_first:
-        date_format = day_first_format(column, name)
+    is_iso = date_format is None and not day_first
     try:
+        if day_first:
+            date_format = day_first_format(column, name)
         return read_stamps(column, name, date_format)
     except ColumnError as error:
-        advice = _advice(column, error.row, date_format is None)
+        advice = _advice(column, error.row, is_iso)
         if not advice:
             raise
         wish = f"{error.wish} ({advice})"

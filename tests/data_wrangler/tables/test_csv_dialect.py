@@ -237,6 +237,8 @@ def test_options_of_another_type(options):
             {"thousands": ","},
             ["`missing` (--missing)", "'?' in row 2"],
         ),
+        ("t,y\n1,2.5 # why\n", {}, ["`comment` (--comment '#')", "'2.5 # why' in row 1"]),
+        ("t,y\n1,# why\n", {}, ["`missing` (--missing)", "'# why' in row 1"]),
         # Lines that do not fit the header.
         ("# a\nt,y\n1,2\n", {}, ["'#'", "`comment` (--comment '#')", "`skip_rows`"]),
         ("# a, b\n# c, d, e\nt,y\n1,2\n", {}, ["'#'", "`comment` (--comment '#')"]),

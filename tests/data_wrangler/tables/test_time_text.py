@@ -50,6 +50,8 @@ def test_the_day_comes_first(texts, first, second):
         ),
         (["5/4/2006", "5/13/2006"], r"such as '%m/%d/%Y'.*'5/13/2006' in row 2$"),
         (["16/12/2006", "12/16/2006"], "the day comes first in some rows and the month in others"),
+        (["Datum", "16/12/2006"], r"\(`skip_rows` \(--skip-rows\) and .*'Datum' in row 1$"),
+        (["16/12/2006 5 pm"], r"is for other forms\. Received: '16/12/2006 5 pm' in row 1$"),
         (["16/12/06"], r"years of four digits .*%y.*'16/12/06' in row 1$"),
         (["16/12/2006", "17.12.2006"], r"'17\.12\.2006' in row 2$"),
         (["16/12/2006 17:24", "16/12/2006"], r"'16/12/2006' in row 2$"),
