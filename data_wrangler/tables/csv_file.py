@@ -146,8 +146,7 @@ def _check_header(path: str | PathLike[str], frame: pd.DataFrame, dialect: CsvDi
 
 def _clean_names(names: pd.Index) -> list[str]:
     """Strips the names of columns, unless two would be the same or one empty."""
-    # A byte-order mark stays where the encoding says the order of bytes.
-    stripped = [str(name).removeprefix("\ufeff").strip() for name in names]
+    stripped = [str(name).strip() for name in names]
     return stripped if len({*stripped, ""}) > len(names) else list(names)
 
 

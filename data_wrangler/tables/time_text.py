@@ -32,13 +32,14 @@ def read_time(column: pd.Series, name: Hashable, form: StampForm) -> pd.Index:
     Raises:
         ColumnError: a cell that is no time, with the option that would help, if one would.
     """
-    if form.day_first:
-        date_format = day_first_format(column, name)
-        form = dataclasses.replace(form, date_format=date_format, day_first=False)
+    is_iso = form.date_format is None and not form.day_first
     try:
+        if form.day_first:
+            date_format = day_first_format(column, name)
+            form = dataclasses.replace(form, date_format=date_format, day_first=False)
         return read_stamps(column, name, form)
     except ColumnError as error:
-        advice = _advice(column, error.row, form.date_format is None)
+        advice = _advice(column, error.row, is_iso)
         if not advice:
             raise
         wish = f"{error.wish} ({advice})"

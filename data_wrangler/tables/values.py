@@ -12,6 +12,7 @@ from taylorformer.data_wrangler.tables.column_error import bad_row
 _NUMBERS = "hold numbers, or empty cells where a value is missing"
 # 1,500 and 1.500,5 and 1 500 and 1'500.
 _GROUPS = re.compile(r"[+-]?\d{1,3}(?:[,.' ]\d{2,3})*[,.' ]\d{3}(?:[.,]\d+)?")
+_COMMENTED = re.compile(r"[+-]?\d[\d.,]*\s*#.*")
 _COMMA = re.compile(r"[+-]?\d*,\d+")
 
 
@@ -84,6 +85,8 @@ def _advice(value: Any, may_be_missing: bool) -> str:
         )
     if value != value.strip():
         return " (`strip` (--strip) leaves out the blanks around cells of a file)"
+    if _COMMENTED.fullmatch(value):
+        return " (`comment` (--comment '#') leaves out the ends of lines of a file)"
     if _GROUPS.fullmatch(value):
         return (
             " (`thousands` (--thousands) is the mark between groups of digits in a file, `decimal` "

@@ -70,6 +70,17 @@ def test_marks_count_in_no_id_and_no_time(file_of):
             {"thousands": ","},
             [1234567, 100000.5, 99999],
         ),
+        # Marks in the form of Python, and in that of the file.
+        (
+            "t;y\n1;-999,990\n2;-999,99\n3;1,5\n",
+            {"decimal": ",", "missing": "-999,99"},
+            [NAN, NAN, 1.5],
+        ),
+        (
+            "t;y\n1;-999.99 \n2;-999,99\n3;1.500\n",
+            {"decimal": ",", "thousands": ".", "missing": -999.99},
+            [NAN, NAN, 1500],
+        ),
         ("t;y\n1;-9,999\n2;1,500\n3;\n", {"thousands": ",", "missing": -9999}, [NAN, 1500, NAN]),
     ],
 )
@@ -137,6 +148,11 @@ def test_encodings(file_of, encoding, name):
     if encoding != "utf-8-sig":
         with pytest.raises(ValueError, match=r"CSV file in UTF-8|missing"):
             read_series(path, "date", column)
+
+
+def test_a_byte_order_mark_where_the_encoding_says_the_order(file_of):
+    path = file_of("\ufefft,y\n1,2\n", "utf-16-le")
+    assert list(read_table(path, encoding="utf-16-le")) == ["t", "y"]
 
 
 def test_blanks_around_names_and_cells(file_of):
@@ -237,6 +253,8 @@ def test_options_of_another_type(options):
             {"thousands": ","},
             ["`missing` (--missing)", "'?' in row 2"],
         ),
+        ("t,y\n1,2.5 # why\n", {}, ["`comment` (--comment '#')", "'2.5 # why' in row 1"]),
+        ("t,y\n1,# why\n", {}, ["`missing` (--missing)", "'# why' in row 1"]),
         # Lines that do not fit the header.
         ("# a\nt,y\n1,2\n", {}, ["'#'", "`comment` (--comment '#')", "`skip_rows`"]),
         ("# a, b\n# c, d, e\nt,y\n1,2\n", {}, ["'#'", "`comment` (--comment '#')"]),

@@ -55,6 +55,9 @@ RNG = np.random.default_rng(0)
     [
         LEVELS,
         np.append(LEVELS, -999.99),
+        # Short marks have to be farther away.
+        np.append(20 + np.arange(20), [-1, -1]),
+        np.append(np.arange(40), [99, 99]),
         RNG.poisson(0.3, 500),
         RNG.poisson(3, 500) * (RNG.random(500) < 0.2),
         np.where(np.arange(300) % 7 == 0, 0, LEVELS),

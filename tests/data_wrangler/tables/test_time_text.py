@@ -1,5 +1,6 @@
 """Times in several columns, days before months, and what errors of times advise."""
 
+import dataclasses
 import datetime
 import json
 
@@ -50,6 +51,8 @@ def test_the_day_comes_first(texts, first, second):
         ),
         (["5/4/2006", "5/13/2006"], r"such as '%m/%d/%Y'.*'5/13/2006' in row 2$"),
         (["16/12/2006", "12/16/2006"], "the day comes first in some rows and the month in others"),
+        (["Datum", "16/12/2006"], r"\(`skip_rows` \(--skip-rows\) and .*'Datum' in row 1$"),
+        (["16/12/2006 5 pm"], r"is for other forms\. Received: '16/12/2006 5 pm' in row 1$"),
         (["16/12/06"], r"years of four digits .*%y.*'16/12/06' in row 1$"),
         (["16/12/2006", "17.12.2006"], r"'17\.12\.2006' in row 2$"),
         (["16/12/2006 17:24", "16/12/2006"], r"'16/12/2006' in row 2$"),
@@ -173,6 +176,13 @@ def test_the_joined_column_instead_of_its_parts(form):
         future = pd.DataFrame({"Date Time": [text.replace("17:24", "18:24")]})
         longer = extend_series(series, future=future, columns=columns)
         assert longer.stamps[1] == pd.Timestamp("2006-12-16 18:24")
+    with pytest.raises(
+        ValueError, match=r"'%d/%m/%Y %H:%M' with one.*'17\.12\.2006 18:24' in row 1"
+    ):
+        other = pd.DataFrame({"Date Time": ["17.12.2006 18:24"], "y": [1.0]})
+        split_table(
+            other, dataclasses.replace(columns, date_format="%d/%m/%Y %H:%M", day_first=False)
+        )
     future = pd.DataFrame({"Time": ["18:24", "19:24"], "Date": ["16/12/2006"] * 2})
     longer = extend_series(series, future=future, columns=columns, num_rows=1)
     assert longer.stamps[1] == pd.Timestamp("2006-12-16 18:24")
