@@ -90,11 +90,22 @@ def _show_columns(columns: "Columns") -> None:
 
 
 def _show_series(frame: "pd.DataFrame", columns: "Columns") -> None:
-    from taylorformer.data_wrangler.tables.report import inspect_table
+    import pandas as pd
 
-    report = inspect_table(frame, columns).to_frame()
+    from taylorformer.data_wrangler.tables.report import inspect_table
+    from taylorformer.data_wrangler.tables.stamp_form import likely_time_unit
+
+    inspected = inspect_table(frame, columns)
+    series, report = inspected.series, inspected.to_frame()
     shown = report.head(_MAX_SHOWN_SERIES)
     # One series reads best as a column of facts, several as a table.
     click.echo(shown.iloc[0].to_string() if len(shown) == 1 else shown.to_string(index=False))
     if len(report) > len(shown):
         click.echo(f"... and {len(report) - len(shown)} more series")
+    ends = pd.Index([end for one in series for end in (one.first, one.last)])
+    time_unit = likely_time_unit(ends)
+    if columns.time_unit is None and time_unit is not None:
+        click.echo(
+            f"\n{columns.time_column} holds integers that look like {time_unit} since 1970: "
+            f"--time-unit {time_unit} reads them as dates."
+        )
