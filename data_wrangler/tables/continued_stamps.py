@@ -294,8 +294,9 @@ def _rule_of_numbers(stamps: pd.Index, time: np.ndarray) -> StampRule:
 def _rule_of_dates(stamps: pd.DatetimeIndex, time: np.ndarray, unit: str) -> StampRule:
     per_day = DAY_NANOSECONDS // NANOSECONDS[unit]
     steps = np.diff(time)
-    even = None
-    if steps.min() == steps.max() and steps[0] % per_day:
+    same_clock = not (np.diff(wall_time(stamps[:2])) % per_day).any()
+    if steps.min() == steps.max() and not same_clock:
+        # At once, as there is nothing to choose: most long series are like that.
         even = even_steps(time, unit)
         fits = [] if even is None else [even]
         wall = time

@@ -58,7 +58,8 @@ def _read_dates(column: pd.Series, name: Hashable, date_format: str) -> pd.Datet
     for row, value in enumerate(values):
         # pandas would also read words such as "now", and the number 5 as five nanoseconds.
         is_text = isinstance(value, str)
-        if not (is_text or hasattr(value, "isoformat")) or (
+        is_date = hasattr(value, "isoformat") or isinstance(value, np.datetime64)
+        if not (is_text or is_date) or (
             is_text and date_format == _ISO_8601 and not value[:1].isdigit()
         ):
             raise bad_row(name, wish, row, value)

@@ -90,11 +90,14 @@ def _show_columns(columns: "Columns") -> None:
 
 
 def _show_series(frame: "pd.DataFrame", columns: "Columns") -> None:
+    import pandas as pd
+
     from taylorformer.data_wrangler.tables.missing_marks import describe_marks
     from taylorformer.data_wrangler.tables.report import inspect_table
+    from taylorformer.data_wrangler.tables.stamp_form import likely_time_unit
 
     table = inspect_table(frame, columns)
-    report = table.to_frame()
+    series, report = table.series, table.to_frame()
     shown = report.head(_MAX_SHOWN_SERIES)
     # One series reads best as a column of facts, several as a table.
     click.echo(shown.iloc[0].to_string() if len(shown) == 1 else shown.to_string(index=False))
@@ -103,3 +106,10 @@ def _show_series(frame: "pd.DataFrame", columns: "Columns") -> None:
     marks = describe_marks(table.likely_marks)
     if marks:
         click.echo(f"\n{marks[0].upper()}{marks[1:]}.")
+    ends = pd.Index([end for one in series for end in (one.first, one.last)])
+    time_unit = likely_time_unit(ends)
+    if columns.time_unit is None and time_unit is not None:
+        click.echo(
+            f"\n{columns.time_column} holds integers that look like {time_unit} since 1970: "
+            f"--time-unit {time_unit} reads them as dates."
+        )

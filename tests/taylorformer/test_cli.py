@@ -260,6 +260,45 @@ def test_a_dry_run_needs_no_tensorflow(folder):
     assert done.returncode == 0, done.stderr
 
 
+def test_a_dry_run_shows_the_calendar_and_numbers_that_look_like_time(run, tmp_path):
+    path = tmp_path / "table.csv"
+    days = pd.bdate_range("2024-01-01", periods=80).delete(9)
+    pd.DataFrame({"ds": days, "y": 1.5}).to_csv(path, index=False)
+    arguments = ("fit", path, "--model", tmp_path / "model", *FIT, "--dry-run")
+    code, out, _ = run(*arguments)
+    assert code == 0 and "business days (Monday to Friday)" in out
+    assert "2024-04-22 00:00:00, 2024-04-23 00:00:00" in out and "--time-unit" not in out
+    code, out, _ = run(*arguments, "--freq", "W-FRI")
+    assert code == 0 and "2024-04-26 00:00:00, 2024-05-03 00:00:00" in out
+    code, _, error = run(*arguments, "--freq", "T")
+    assert code == 2 and "`freq` must be a frequency" in one_line(error) and "min in" in error
+    pd.DataFrame({"ds": 1_700_000_000_000 + 60_000 * np.arange(80), "y": 1.5}).to_csv(
+        path, index=False
+    )
+    code, out, _ = run(*arguments)
+    assert code == 0 and "ds holds integers that look like ms since 1970: --time-unit ms" in out
+    code, out, _ = run(*arguments, "--time-unit", "ms", "--time-zone", "Europe/Berlin")
+    assert code == 0 and "every minute" in out and "2023-11-14 23:13:20+01:00" in out
+    code, _, error = run(*arguments, "--time-unit", "ms", "--date-format", "%Y")
+    assert code == 2 and "`time_unit` must be None" in one_line(error)
+
+
+@pytest.mark.filterwarnings("default:the stamps of `ds` do not all keep")
+def test_frequencies_and_a_future_that_is_not_sorted(folder, run, tmp_path):
+    output, future = tmp_path / "forecast.csv", tmp_path / "future.csv"
+    arguments = ("forecast", folder / "table.csv", "--model", folder / "model", "--samples", "2")
+    arguments = (*arguments, "--output", output, "--overwrite")
+    code, _, error = run(*arguments, "--freq", "2D")
+    assert code == 0 and "do not all keep the frequency '2D'" in error, error
+    assert list(pd.read_csv(output)["ds"])[:2] == ["2020-04-01", "2020-04-03"]
+    future.write_text("ds\n2020-04-03\n2020-04-02\n2020-03-31\n")
+    code, _, error = run(*arguments, "--future", future)
+    assert code == 2 and "--sort" in one_line(error)
+    code, _, error = run(*arguments, "--future", future, "--sort")
+    assert code == 0, error
+    assert list(pd.read_csv(output)["ds"]) == ["2020-03-31", "2020-04-02", "2020-04-03"]
+
+
 def test_several_targets_covariates_and_other_forms_of_numbers(run, tmp_path):
     rng = np.random.default_rng(0)
     table = wave_table(60).assign(z=rng.normal(size=60), heat=rng.normal(size=60))

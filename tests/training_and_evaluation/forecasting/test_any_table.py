@@ -78,6 +78,7 @@ def check(table, context_length, horizon, scaling, order, seed):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the context and the targets reach over", UserWarning)
         warnings.filterwarnings("ignore", "no target of the validation part", UserWarning)
+        warnings.filterwarnings("ignore", "the stamps of `ds` ", UserWarning)
         try:
             forecaster.fit(table, "ds", targets, **options)
             forecast = forecaster.forecast(table, num_samples=2, **options)
