@@ -254,7 +254,8 @@ def _week_rules(days: np.ndarray) -> Iterator[Cycle]:
     monday = int(days[0] - (days[0] - _MONDAY) % _WEEK)
     for weeks in range(1, _MOST_WEEKS + 1):
         period = weeks * _WEEK
-        offsets = np.flatnonzero(np.bincount((days - monday) % period, minlength=period))
+        counts = np.bincount((days - monday) % period, minlength=period)
+        offsets = np.flatnonzero(counts)
         weekdays = tuple(offsets.tolist())
         if weeks == 1:
             # Days of these that are missing may be holidays.
@@ -265,7 +266,8 @@ def _week_rules(days: np.ndarray) -> Iterator[Cycle]:
                 yield _of_week(weekdays, monday)
         elif (
             1 < len(offsets) < period
-            and days[-1] - days[0] >= 2 * period - _WEEK
+            # A day that came once does not repeat.
+            and counts[offsets].min() > 1
             and _is_shortest(weekdays, period)
         ):
             words = f"{len(offsets)} days of every {weeks} weeks"

@@ -158,7 +158,13 @@ def describe_guesses(time_column: Hashable, guesses: Mapping[str, NextStamps]) -
             shown.append(f"and {len(members) - len(shown)} more series")
         sentences.append(f"the stamps of `{time_column}` {guess}: {', '.join(shown)}")
     others = "`freq` (--freq) states another frequency, `future` (--future) the stamps"
+    if any(one.guess and _is_utc(one.stamps) for one in guesses.values()):
+        others += ", `time_zone` (--time-zone) whose clocks they follow"
     return f"{'; '.join(sentences)}. {others}"
+
+
+def _is_utc(stamps: pd.Index) -> bool:
+    return isinstance(stamps, pd.DatetimeIndex) and str(stamps.tz) == "UTC"
 
 
 def next_stamps(series: Series, num_rows: int, freq: Frequency | None = None) -> NextStamps:

@@ -100,7 +100,8 @@ def _show_series(frame: "pd.DataFrame", columns: "Columns") -> None:
     series, report = table.series, table.to_frame()
     shown = report.head(_MAX_SHOWN_SERIES)
     # One series reads best as a column of facts, several as a table.
-    click.echo(shown.iloc[0].to_string() if len(shown) == 1 else shown.to_string(index=False))
+    with pd.option_context("display.max_colwidth", None):
+        click.echo(shown.iloc[0].to_string() if len(shown) == 1 else shown.to_string(index=False))
     if len(report) > len(shown):
         click.echo(f"... and {len(report) - len(shown)} more series")
     marks = describe_marks(table.likely_marks)

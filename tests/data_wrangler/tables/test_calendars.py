@@ -235,6 +235,19 @@ def test_guesses_of_several_series_are_one_text():
     assert describe_guesses("ds", {"f": guesses["f"]}) == ""
 
 
+def test_days_of_an_unstated_zone_are_a_guess_that_says_what_to_state():
+    # Midnight in Berlin is 23:00, and from 2024-03-31 on 22:00, in UTC.
+    written = [f"2024-03-{day}T00:00+01:00" for day in range(20, 32)]
+    written += [f"2024-04-0{day}T00:00+02:00" for day in range(1, 8)]
+    with pytest.warns(UserWarning, match="keep no calendar.*--time-zone"):
+        continue_stamps(series_of(written), 2)
+    stamps = continue_stamps(series_of(written, time_zone="Europe/Berlin"), 2)
+    assert [stamp.isoformat() for stamp in stamps] == [
+        "2024-04-08T00:00:00+02:00",
+        "2024-04-09T00:00:00+02:00",
+    ]
+
+
 def test_a_time_that_the_clock_skips_is_told_from_another_time():
     # 2:30 does not exist on 2024-03-31, and 2024-10-27 has it twice.
     wall = pd.date_range("2024-03-28 02:30", periods=6)
