@@ -264,8 +264,9 @@ def _week_rules(days: np.ndarray) -> Iterator[Cycle]:
                 yield _of_week(weekdays, monday)
         elif (
             1 < len(offsets) < period
+            and days[-1] - days[0] >= 2 * period - _WEEK
             # A day that came once does not repeat.
-            and counts[offsets].min() > 1
+            and 2 * counts[offsets].min() >= (days[-1] - days[0]) // period
             and _is_shortest(weekdays, period)
         ):
             words = f"{len(offsets)} days of every {weeks} weeks"
