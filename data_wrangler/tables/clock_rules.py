@@ -71,7 +71,7 @@ def clock_text(nanoseconds: int) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class OnDays:
+class OnDays(Rule):
     """Times of day on the days of another rule.
 
     Attributes:
@@ -83,9 +83,6 @@ class OnDays:
         per_day: the length of a day.
     """
 
-    words: str
-    bits: float
-    simple: bool
     days: Rule
     clocks: np.ndarray
     per_day: int

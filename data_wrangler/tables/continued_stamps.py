@@ -243,7 +243,7 @@ def _rule_of_periods(stamps: pd.PeriodIndex) -> StampRule:
         dates = find_rule(stamps.to_timestamp())
 
         def periods(ahead: Callable[[int], pd.Index]) -> Callable[[int], pd.Index]:
-            return lambda count: cast(pd.DatetimeIndex, ahead(count)).to_period(dtype.freq)
+            return lambda count: cast(Any, ahead(count)).to_period(dtype.freq)
 
         rivals = tuple(periods(rival) for rival in dates.rivals)
         return dataclasses.replace(dates, ahead=periods(dates.ahead), rivals=rivals)

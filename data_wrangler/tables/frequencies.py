@@ -124,8 +124,8 @@ def _hint(freq: Frequency) -> str:
 
 
 def _periods(freq: Frequency, stamps: pd.PeriodIndex) -> int:
-    own: Any = stamps.dtype
-    base = own.freq
+    dtype: Any = stamps.dtype
+    base = dtype.freq
     try:
         offset: Any = freq if isinstance(freq, Offset) else pd.PeriodDtype(str(freq)).freq
     except (ValueError, TypeError):
@@ -160,7 +160,7 @@ def _number(freq: Frequency, stamps: pd.Index) -> int | float:
     return int(number) if whole else number
 
 
-def continue_by(freq: Offset | int | float, stamps: pd.Index, num_rows: int) -> pd.Index:
+def continue_by(freq: Any, stamps: pd.Index, num_rows: int) -> pd.Index:
     """Returns the stamps that follow by a frequency.
 
     Args:
@@ -177,10 +177,10 @@ def continue_by(freq: Offset | int | float, stamps: pd.Index, num_rows: int) -> 
     ahead = np.arange(1, num_rows + 1)
     if isinstance(stamps, pd.PeriodIndex):
         dtype: Any = stamps.dtype
-        ordinals = stamps.asi8[-1] + int(freq) * ahead  # type: ignore[arg-type]
+        ordinals = stamps.asi8[-1] + int(freq) * ahead
         return pd.PeriodIndex(pd.arrays.PeriodArray(ordinals, dtype=dtype))
     last = stamps[-1]
-    if stamps.dtype.kind in "iu" and int(last) + int(freq) * num_rows > np.iinfo(np.int64).max:  # type: ignore[arg-type]
+    if stamps.dtype.kind in "iu" and int(last) + int(freq) * num_rows > np.iinfo(np.int64).max:
         raise OverflowError
     with np.errstate(over="ignore"):
         return pd.Index((last + freq * ahead).astype(stamps.dtype))
@@ -225,7 +225,7 @@ def _elapsed_steps(freq: Any, stamps: pd.DatetimeIndex) -> int:
     return step
 
 
-def first_off(freq: Offset | int | float, stamps: pd.Index) -> int | None:
+def first_off(freq: Any, stamps: pd.Index) -> int | None:
     """Returns the first of the last thousand rows that does not keep a frequency, or None.
 
     Args:
@@ -234,8 +234,8 @@ def first_off(freq: Offset | int | float, stamps: pd.Index) -> int | None:
     """
     first = max(len(stamps) - _ROWS_TO_VERIFY, 0)
     latest = stamps[first:]
-    if isinstance(latest, pd.DatetimeIndex) and not _is_elapsed(freq):
-        wall = pd.DatetimeIndex(wall_time(stamps)[first:].astype(f"datetime64[{stamps.unit}]"))  # type: ignore[attr-defined]
+    if isinstance(stamps, pd.DatetimeIndex) and not _is_elapsed(freq):
+        wall = pd.DatetimeIndex(wall_time(stamps)[first:].astype(f"datetime64[{stamps.unit}]"))
         every = pd.date_range(wall[0], wall[-1], freq=freq).as_unit(wall.unit)
         off = ~wall.isin(every)
     elif isinstance(latest, pd.DatetimeIndex):
@@ -248,7 +248,7 @@ def first_off(freq: Offset | int | float, stamps: pd.Index) -> int | None:
     return first + int(off.argmax()) if off.any() else None
 
 
-# Rounding of a float time, in units of its last place: times are sums, and rounded once each.
+# Rounding of a float time, in units of its last digit: times are sums, and rounded once each.
 _ROUNDING = 4
 _RELATIVE = 1e-6
 

@@ -53,8 +53,8 @@ def read_stamps(column: pd.Series, name: Hashable, form: StampForm) -> pd.Index:
     if pd.api.types.is_bool_dtype(dtype) or dtype.kind in "cm":
         raise bad_row(name, "hold dates or numbers", 0, column.iloc[0])
     if form.time_unit is not None and not pd.api.types.is_numeric_dtype(dtype):
-        numbers = pd.to_numeric(column, errors="coerce")
-        column = numbers if numbers.notna().all() else column
+        as_numbers = pd.to_numeric(column, errors="coerce")
+        column = as_numbers if as_numbers.notna().all() else column
     if pd.api.types.is_numeric_dtype(column.dtype):
         numbers = _read_number_stamps(column, name)
         if form.time_unit is not None:
