@@ -5,11 +5,11 @@ all days keep, the best one is the shortest description in bits: those of the ru
 rarer one, and those of the days that are missing from it.
 """
 
+import abc
 import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,24 +32,25 @@ _MOST_DAYS_OF_MONTH = 4
 _FEWEST_DATES = 4
 
 
-class Rule(Protocol):
-    """A calendar as an increasing sequence of integers, such as days, each with its index."""
+@dataclasses.dataclass(frozen=True)
+class Rule(abc.ABC):
+    """A calendar as an increasing sequence of integers, such as days, each with its index.
 
-    @property
-    def words(self) -> str:
-        """The rule in words."""
+    Attributes:
+        words: the rule in words.
+        bits: how rare the rule is among calendars.
+        simple: whether two dates are evidence enough.
+    """
 
-    @property
-    def bits(self) -> float:
-        """How rare the rule is among calendars."""
+    words: str
+    bits: float
+    simple: bool
 
-    @property
-    def simple(self) -> bool:
-        """Whether two dates are evidence enough."""
-
+    @abc.abstractmethod
     def index(self, values: np.ndarray) -> np.ndarray | None:
         """Returns the indices `[T]` of values, or None where one is not in the calendar."""
 
+    @abc.abstractmethod
     def at(self, index: np.ndarray) -> np.ndarray:
         """Returns the values at indices."""
 
@@ -130,7 +131,7 @@ def is_evident(fit: Fit, values: np.ndarray, unit: int = 1) -> bool:
 
 
 @dataclasses.dataclass(frozen=True)
-class Cycle:
+class Cycle(Rule):
     """What comes again after a period: every k days, some days of the week.
 
     Attributes:
@@ -142,9 +143,6 @@ class Cycle:
         origin: where a period begins, at or before the first value.
     """
 
-    words: str
-    bits: float
-    simple: bool
     period: int
     offsets: np.ndarray
     origin: int
@@ -167,7 +165,7 @@ class Cycle:
 
 
 @dataclasses.dataclass(frozen=True)
-class Months:
+class Months(Rule):
     """One or several days of every m-th month.
 
     Attributes:
@@ -179,9 +177,6 @@ class Months:
         days_of: returns for months `[T]` (datetime64[M]) their days `[T, K]` (datetime64[D]).
     """
 
-    words: str
-    bits: float
-    simple: bool
     step: int
     first: int
     days_of: Callable[[np.ndarray], np.ndarray]
@@ -266,8 +261,9 @@ def _week_rules(days: np.ndarray) -> Iterator[Cycle]:
                 yield _of_week(weekdays, monday)
         elif (
             1 < len(offsets) < period
+            and days[-1] - days[0] >= 2 * period - _WEEK
             # A day that came once does not repeat.
-            and counts[offsets].min() > 1
+            and 2 * counts[offsets].min() >= (days[-1] - days[0]) // period
             and _is_shortest(weekdays, period)
         ):
             words = f"{len(offsets)} days of every {weeks} weeks"
@@ -384,8 +380,10 @@ class _BusinessDay:
     forward: bool
 
     def __call__(self, months: np.ndarray) -> np.ndarray:
-        dates: Any = _FixedDays((self.day,))(months)
-        return np.busday_offset(dates, 0, "forward" if self.forward else "backward")
+        days = _FixedDays((self.day,))(months)
+        if self.forward:
+            return np.asarray(np.busday_offset(days, 0, "forward"))
+        return np.asarray(np.busday_offset(days, 0, "backward"))
 
 
 @dataclasses.dataclass(frozen=True)

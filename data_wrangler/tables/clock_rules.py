@@ -27,6 +27,8 @@ _MOST_TIMES_IN_WORDS = 4
 # The bits of the rarest gap that opening hours could explain.
 _BITS_OF_HOURS = 8.0
 _HOURS_IN_BITS = 4.0
+# A time of day must come on one of so many days.
+_RARE = 3
 _WEEK = 7
 _MONDAY = -3
 
@@ -69,7 +71,7 @@ def clock_text(nanoseconds: int) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class OnDays:
+class OnDays(Rule):
     """Times of day on the days of another rule.
 
     Attributes:
@@ -81,9 +83,6 @@ class OnDays:
         per_day: the length of a day.
     """
 
-    words: str
-    bits: float
-    simple: bool
     days: Rule
     clocks: np.ndarray
     per_day: int
@@ -159,15 +158,19 @@ def _hours(
     in_week = (days - monday) % _WEEK
     slots = per_day // unit
     first = int(clock[0] % unit)
-    of_week = np.bincount(in_week * slots + clock // unit, minlength=_WEEK * slots) > 0
+    counts = np.bincount(in_week * slots + clock // unit, minlength=_WEEK * slots)
+    of_week = counts > 0
     if of_week.all():
         return
     table = of_week.reshape(_WEEK, slots)
+    of_day = counts.reshape(_WEEK, slots).sum(axis=0)
+    # A time that came once does not repeat.
+    repeats = len(different_days) <= _RARE * of_day[of_day > 0].min()
     kept = np.flatnonzero(table.any(axis=0))
     clocks, bits = first + unit * kept, _HOURS_IN_BITS + _bits_of_clocks(kept, slots)
     whole_grid = np.arange(kept[0], kept[-1] + 1, np.diff(kept).min() if len(kept) > 1 else 1)
     words = _words_of_clocks(clocks, time_unit)
-    for fit in _likely_days(different_days):
+    for fit in _likely_days(different_days) if repeats else ():
         yield OnDays(
             f"{words}, {fit.rule.words}", bits + fit.rule.bits, False, fit.rule, clocks, per_day
         )
@@ -183,7 +186,8 @@ def _hours(
                     per_day,
                 )
     product = len(kept) * int(table.any(axis=1).sum())
-    if of_week.sum() < product and different_days[-1] - different_days[0] >= _WEEK:
+    weeks = int(different_days[-1] - different_days[0]) // _WEEK
+    if of_week.sum() < product and 1 <= weeks <= 2 * counts[of_week].min():
         offsets = np.flatnonzero(of_week)
         more = 9 + bits_of_choice(product, len(offsets))
         yield Cycle(

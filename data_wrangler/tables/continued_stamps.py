@@ -242,10 +242,8 @@ def _rule_of_periods(stamps: pd.PeriodIndex) -> StampRule:
     if is_short and dtype.freq.n == 1 and len(stamps) > 1:
         dates = find_rule(stamps.to_timestamp())
 
-        freq: Any = dtype.freq
-
         def periods(ahead: Callable[[int], pd.Index]) -> Callable[[int], pd.Index]:
-            return lambda count: cast(pd.DatetimeIndex, ahead(count)).to_period(freq)
+            return lambda count: cast(Any, ahead(count)).to_period(dtype.freq)
 
         rivals = tuple(periods(rival) for rival in dates.rivals)
         return dataclasses.replace(dates, ahead=periods(dates.ahead), rivals=rivals)

@@ -160,7 +160,7 @@ def _number(freq: Frequency, stamps: pd.Index) -> int | float:
     return int(number) if whole else number
 
 
-def continue_by(freq: Offset | int | float, stamps: pd.Index, num_rows: int) -> pd.Index:
+def continue_by(freq: Any, stamps: pd.Index, num_rows: int) -> pd.Index:
     """Returns the stamps that follow by a frequency.
 
     Args:
@@ -177,14 +177,13 @@ def continue_by(freq: Offset | int | float, stamps: pd.Index, num_rows: int) -> 
     ahead = np.arange(1, num_rows + 1)
     if isinstance(stamps, pd.PeriodIndex):
         dtype: Any = stamps.dtype
-        ordinals = stamps.asi8[-1] + int(freq) * ahead  # type: ignore[arg-type]
+        ordinals = stamps.asi8[-1] + int(freq) * ahead
         return pd.PeriodIndex(pd.arrays.PeriodArray(ordinals, dtype=dtype))
     last = stamps[-1]
-    if stamps.dtype.kind in "iu" and int(last) + int(freq) * num_rows > np.iinfo(np.int64).max:  # type: ignore[arg-type]
+    if stamps.dtype.kind in "iu" and int(last) + int(freq) * num_rows > np.iinfo(np.int64).max:
         raise OverflowError
     with np.errstate(over="ignore"):
-        step: Any = freq
-        return pd.Index((last + step * ahead).astype(stamps.dtype))
+        return pd.Index((last + freq * ahead).astype(stamps.dtype))
 
 
 def _continue_dates(freq: Any, stamps: pd.DatetimeIndex, num_rows: int) -> pd.DatetimeIndex:
@@ -226,7 +225,7 @@ def _elapsed_steps(freq: Any, stamps: pd.DatetimeIndex) -> int:
     return step
 
 
-def first_off(freq: Offset | int | float, stamps: pd.Index) -> int | None:
+def first_off(freq: Any, stamps: pd.Index) -> int | None:
     """Returns the first of the last thousand rows that does not keep a frequency, or None.
 
     Args:
@@ -235,10 +234,9 @@ def first_off(freq: Offset | int | float, stamps: pd.Index) -> int | None:
     """
     first = max(len(stamps) - _ROWS_TO_VERIFY, 0)
     latest = stamps[first:]
-    if isinstance(latest, pd.DatetimeIndex) and not _is_elapsed(freq):
-        wall = pd.DatetimeIndex(wall_time(latest).astype(f"datetime64[{latest.unit}]"))
-        offset: Any = freq
-        every = pd.date_range(wall[0], wall[-1], freq=offset).as_unit(wall.unit)
+    if isinstance(stamps, pd.DatetimeIndex) and not _is_elapsed(freq):
+        wall = pd.DatetimeIndex(wall_time(stamps)[first:].astype(f"datetime64[{stamps.unit}]"))
+        every = pd.date_range(wall[0], wall[-1], freq=freq).as_unit(wall.unit)
         off = ~wall.isin(every)
     elif isinstance(latest, pd.DatetimeIndex):
         time = exact_time(latest)[0]

@@ -218,7 +218,6 @@ def _weeks(fields: pd.DataFrame, freq: Any) -> tuple[np.ndarray, Any]:
     weekday = (ends.astype(np.int64) + 3) % 7
     if (weekday != weekday[0]).any():
         raise _BadRowError(int((weekday != weekday[0]).argmax()))
-    dtype = pd.PeriodDtype(f"W-{_DAYS_OF_WEEK[int(weekday[0])]}")
+    freq = f"W-{_DAYS_OF_WEEK[int(weekday[0])]}"
     dates = pd.DatetimeIndex(ends.astype("datetime64[s]"))
-    of_weeks: Any = dtype.freq
-    return dates.to_period(of_weeks).asi8, dtype
+    return dates.to_period(freq).asi8, pd.PeriodDtype(freq)

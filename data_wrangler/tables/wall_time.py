@@ -10,7 +10,7 @@ def wall_time(stamps: pd.DatetimeIndex) -> np.ndarray:
     """Returns local time, counted since 1970 in the unit of the stamps.
 
     A daily stamp at 2:30 is 3:00 on the day on which the clock skips that hour. It is returned as
-    2:30, if stamps of other days are at that time and at no other one in the hour.
+    2:30, if no other stamp is at 3:00 and others are at 2:30.
 
     Example:
         >>> stamps = pd.date_range("1970-01-02", periods=1, tz="Europe/Paris", unit="s")
@@ -43,8 +43,9 @@ def wall_time(stamps: pd.DatetimeIndex) -> np.ndarray:
         if clock in clocks:
             continue
         usual = clocks[(clocks >= clock - size) & (clocks < clock)]
-        if len(usual) == 1:
-            wall[row] += usual[0] - clock
+        if len(usual):
+            # All of these times became one stamp.
+            wall[row] += usual[-1] - clock
     return wall
 
 
