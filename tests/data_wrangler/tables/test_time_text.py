@@ -177,7 +177,7 @@ def test_the_joined_column_instead_of_its_parts(form):
         longer = extend_series(series, future=future, columns=columns)
         assert longer.stamps[1] == pd.Timestamp("2006-12-16 18:24")
     with pytest.raises(
-        ValueError, match=r"'%d/%m/%Y %H:%M' with one.*'17\.12\.2006 18:24' in row 1"
+        ValueError, match=r"'%d/%m/%Y %H:%M', all with.*'17\.12\.2006 18:24' in row 1"
     ):
         other = pd.DataFrame({"Date Time": ["17.12.2006 18:24"], "y": [1.0]})
         split_table(
