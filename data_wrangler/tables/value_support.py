@@ -277,7 +277,7 @@ class SupportTransform:
         >>> counts = SupportTransform.of(ValueSupport.of(0, None, True, 1), np.array([2.0]))
         >>> real = counts.to_real(np.array([[0.0], [1.0], [50.0]]))
         >>> real.round(2).ravel().tolist(), counts.to_values(real).ravel().tolist()
-        ([-3.02, -0.17, 50.0], [0.0, 1.0, 50.0])
+        ([-3.02, -0.28, 50.0], [0.0, 1.0, 50.0])
 
     Attributes:
         lower: the bounds of the transform, -inf for none; those of whole numbers lie half a cell
