@@ -58,8 +58,7 @@ def _read_dates(column: pd.Series, name: Hashable, date_format: str) -> pd.Datet
     for row, value in enumerate(values):
         # pandas would also read words such as "now", and the number 5 as five nanoseconds.
         is_text = isinstance(value, str)
-        is_date = hasattr(value, "isoformat") or isinstance(value, np.datetime64)
-        if not (is_text or is_date) or (
+        if not (is_text or _is_date(value)) or (
             is_text and date_format == _ISO_8601 and not value[:1].isdigit()
         ):
             raise bad_row(name, wish, row, value)
@@ -70,6 +69,10 @@ def _read_dates(column: pd.Series, name: Hashable, date_format: str) -> pd.Datet
     if _parse_dates(column.iloc[[row]], date_format) is None:
         row = _first_text_among_numbers(values, row)
     raise bad_row(name, wish, row, values[row])
+
+
+def _is_date(value: Any) -> bool:
+    return hasattr(value, "isoformat") or isinstance(value, np.datetime64)
 
 
 def _parse_dates(column: pd.Series, date_format: str) -> pd.Series | None:
