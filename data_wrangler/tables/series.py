@@ -107,10 +107,11 @@ class Series:
                 or floats. Text must be dates of ISO 8601, such as 1999-12-31, 1999-12 or
                 1999-12-31T23:59:59.005+01:00, all with a UTC offset or none (where the offsets
                 differ the stamps are in UTC, or in `time_zone`); or periods: quarters such as
-                1999Q4 or 1999-Q4, months such as 1999M12, weeks of ISO 8601 such as 1999-W52, or
-                weeks as pandas writes them, 1999-12-27/2000-01-02. An index of dates without a
-                name is called `"index"`. A list of names: columns whose text, joined by
-                blanks, is the time, such as `["Date", "Time"]`; the series calls it `"Date Time"`.
+                1999Q4, 1999-Q4 or Q4 1999, months such as 1999M12, weeks of ISO 8601 such as
+                1999-W52, or weeks as pandas writes them, 1999-12-27/2000-01-02. An index of dates
+                without a name is called `"index"`. A list of names: columns
+                whose text, joined by blanks, is the time, such as `["Date", "Time"]`; the series
+                calls it `"Date Time"`.
             target_columns: one name or several. Empty cells are missing values.
             covariate_columns: columns that are known ahead of time, of numbers or of True and
                 False (1 and 0), with no empty cell.

@@ -17,6 +17,7 @@ _MOSTLY_NUMBERS = 0.5
 # A UTC offset at the end of a date with a time.
 _OFFSET = re.compile(r"\d[T ]\d{2}.*(?:Z|[+-]\d{2}(?::?\d{2})?)$", re.IGNORECASE)
 _QUARTER = r"(?P<year>\d{4})[ -]?[Qq](?P<part>[1-4])"
+_QUARTER_FIRST = r"[Qq](?P<part>[1-4])[ -]?(?P<year>\d{4})"
 _MONTH = r"(?P<year>\d{4})(?:[ -]?[Mm]|-)(?P<part>0?[1-9]|1[0-2])"
 _WEEK = r"(?P<year>\d{4})-?[Ww](?P<part>0[1-9]|[1-4]\d|5[0-3])"
 # Periods of several days, as pandas writes them.
@@ -58,8 +59,7 @@ def _read_dates(column: pd.Series, name: Hashable, date_format: str) -> pd.Datet
     for row, value in enumerate(values):
         # pandas would also read words such as "now", and the number 5 as five nanoseconds.
         is_text = isinstance(value, str)
-        is_date = hasattr(value, "isoformat") or isinstance(value, np.datetime64)
-        if not (is_text or is_date) or (
+        if not (is_text or _is_date(value)) or (
             is_text and date_format == _ISO_8601 and not value[:1].isdigit()
         ):
             raise bad_row(name, wish, row, value)
@@ -70,6 +70,10 @@ def _read_dates(column: pd.Series, name: Hashable, date_format: str) -> pd.Datet
     if _parse_dates(column.iloc[[row]], date_format) is None:
         row = _first_text_among_numbers(values, row)
     raise bad_row(name, wish, row, values[row])
+
+
+def _is_date(value: Any) -> bool:
+    return hasattr(value, "isoformat") or isinstance(value, np.datetime64)
 
 
 def _parse_dates(column: pd.Series, date_format: str) -> pd.Series | None:
@@ -131,10 +135,17 @@ def _first_text_among_numbers(values: list[Any], row: int) -> int:
 def _read_periods(column: pd.Series, name: Hashable, form: StampForm) -> pd.PeriodIndex | None:
     """Reads quarters, months and weeks; None where the first row is none of them."""
     first = column.iloc[0]
+    if isinstance(first, pd.Period):
+        for row, value in enumerate(column):
+            if not isinstance(value, pd.Period) or value.freq != first.freq:
+                wish = f"hold periods of {first.freqstr!r} in every row, as in the first one"
+                raise bad_row(name, wish, row, value)
+        return pd.PeriodIndex(column.tolist(), name=column.name)
     if not isinstance(first, str):
         return None
     for pattern, example, read in (
         (_QUARTER, "quarters such as 1985Q1", _quarters),
+        (_QUARTER_FIRST, "quarters such as Q1 1985", _quarters),
         (_MONTH, "months such as 2005M01", _months),
         (f"(?:{_WEEK}|{_SPAN})", "weeks such as 2024-W05, or 2024-01-29/2024-02-04", _weeks),
     ):

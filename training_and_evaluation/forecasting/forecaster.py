@@ -421,6 +421,10 @@ class Forecaster(BaseEstimator):
             check_frame(future_frame, "future")
         whole, ids = self._panel(data, unsorted, duplicates)
         columns_of_output = self._columns_of_output(whole)
+        freq = self.columns_.freq if freq is None else freq
+        if freq is not None:
+            # A frequency that is none is no fault of a series.
+            read_frequency(freq, whole.series[0].stamps)
         spec = self.scaler_.spec
         num_rows = spec.horizon if horizon is None and future is None else horizon
         odd = odd_in_forecast(whole, self.scaler_, self._new_names(whole))
@@ -432,7 +436,7 @@ class Forecaster(BaseEstimator):
             future_frame,
             self.columns_,
             columns_of_output,
-            self.columns_.freq if freq is None else freq,
+            freq,
             unsorted,
         )
         panel = _without(whole, odd)

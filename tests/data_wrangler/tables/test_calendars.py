@@ -71,7 +71,11 @@ def _hours(weekdays, begin, end, freq, count=12, missing=()):
             ["2026-09-30", "2026-12-31"],
         ),
         (_dates("WOM-3FRI"), "third Friday of the month", ["2024-03-15", "2024-04-19"]),
-        (_dates("LWOM-FRI"), "last Friday of the month", ["2024-03-29", "2024-04-26"]),
+        (
+            _dates(pd.offsets.LastWeekOfMonth(weekday=4)),
+            "last Friday of the month",
+            ["2024-03-29", "2024-04-26"],
+        ),
         (_dates("ME"), "last day of the month", ["2024-03-31", "2024-04-30"]),
         (_dates("YE"), "last day of December", ["2037-12-31", "2038-12-31"]),
         (_dates("6MS"), "first day of every 6 months, such as January", ["2030-01-01"]),

@@ -77,6 +77,7 @@ def test_a_date_format_may_have_offsets():
     [
         (["1985Q1", "1985Q2", "1985Q4"], "period[Q-DEC]", "1985-01-01", "every quarter"),
         (["1985-Q3", "1985-Q4", "1986-Q1"], "period[Q-DEC]", "1985-07-01", "every quarter"),
+        (["Q3 1985", "Q4 1985"], "period[Q-DEC]", "1985-07-01", "every quarter"),
         (["1985 q3", "1985 q4"], "period[Q-DEC]", "1985-07-01", "every quarter"),
         (["2005M01", "2005M02", "2005M03"], "period[M]", "2005-01-01", "every month"),
         (["2005-M09", "2005-M11"], "period[M]", "2005-09-01", "every 2 months"),
@@ -207,6 +208,15 @@ def test_integers_stay_numbers_and_are_recognised():
         assert likely_time_unit(pd.Index(SECONDS * per_second)) == unit
     for numbers in ([1, 2], [2024, 2025], [20240101, 20240102], [0.5, 1.7e9], SECONDS[:1]):
         assert likely_time_unit(pd.Index(numbers)) is None
+
+
+def test_objects_may_be_periods():
+    quarters = pd.period_range("1985Q1", periods=3, freq="Q-MAR")
+    series = series_of(pd.Series(quarters.tolist(), dtype="object"))
+    assert series.stamps.equals(quarters.rename("t"))
+    for other in (pd.Period("1985-01", "M"), "1985Q4"):
+        with pytest.raises(ValueError, match=r"`t` must hold periods of 'Q-MAR' .* in row 4$"):
+            series_of([*quarters.tolist(), other])
 
 
 def test_objects_of_python_are_dates():
