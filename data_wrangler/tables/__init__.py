@@ -3,7 +3,7 @@
 In the order of their imports, which only goes up this list:
 
 - stamps of time: `column_error`, `stamp_form` (how they are written), `text_stamps`, `stamps`,
-  `wall_time` (of time zones), `frequencies`, `time_text` (days before months);
+  `wall_time` (of time zones), `weeks`, `frequencies`, `time_text` (days before months);
 - reading a table: `frames` (checks of pandas tables), `time_parts` (a time in several columns),
   `columns` (which of them plays which part), `values`, `table_rows`;
 - one series, and where it comes from: `series`, `csv_dialect`, `csv_file`, `files`, `datasets`,

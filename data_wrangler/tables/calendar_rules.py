@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from taylorformer.data_wrangler.tables.stamps import median_step
+from taylorformer.data_wrangler.tables.weeks import WEEK, monday_of, weekday_of
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
@@ -21,9 +22,6 @@ _MONTHS = (
 ).split()
 _ORDINALS = ("first", "second", "third", "fourth")
 BUSINESS_DAYS = (0, 1, 2, 3, 4)
-# 1970-01-01, day 0 of the calendar, is a Thursday.
-_MONDAY = -3
-_WEEK = 7
 _LONGEST_MONTH = 31
 # More weeks or more days of a month than these are no calendar that people make.
 _MOST_WEEKS = 4
@@ -130,6 +128,18 @@ def is_evident(fit: Fit, values: np.ndarray, unit: int = 1) -> bool:
     return len(values) >= _FEWEST_DATES and fit.bits < (len(values) - 1) * math.log2(math.e * mean)
 
 
+def positions_in(choices: np.ndarray, values: np.ndarray) -> np.ndarray | None:
+    """Returns at which index of `choices` each value is; None where one is none of them.
+
+    Args:
+        choices: `[K]`, increasing.
+        values: `[T]`.
+    """
+    position = np.searchsorted(choices, values)
+    position[position == len(choices)] = 0
+    return None if (choices[position] != values).any() else position
+
+
 @dataclasses.dataclass(frozen=True)
 class Cycle(Rule):
     """What comes again after a period: every k days, some days of the week.
@@ -152,11 +162,8 @@ class Cycle(Rule):
         cycle, offset = np.divmod(values - self.origin, self.period)
         if len(self.offsets) == 1:
             return cycle if (offset == self.offsets[0]).all() else None
-        position = np.searchsorted(self.offsets, offset)
-        position[position == len(self.offsets)] = 0
-        if (self.offsets[position] != offset).any():
-            return None
-        return cycle * len(self.offsets) + position
+        position = positions_in(self.offsets, offset)
+        return None if position is None else cycle * len(self.offsets) + position
 
     def at(self, index: np.ndarray) -> np.ndarray:
         """Returns the values at indices; see `Rule`."""
@@ -221,7 +228,7 @@ def _rules(days: np.ndarray) -> Iterator[Rule]:
     step = int(steps.min())
     if not (steps % step).any():
         yield _every_days(step, int(days[0]))
-    if step < _WEEK:
+    if step < WEEK:
         yield from _week_rules(days)
     dates = days.astype("datetime64[D]")
     months = dates.astype("datetime64[M]")
@@ -236,19 +243,19 @@ def _every_days(step: int, first: int) -> Cycle:
     words, bits = f"every {step} days", 3 + 2 * math.log2(step)
     if step == 1:
         words, bits = "every day", 0.0
-    elif step % _WEEK == 0:
-        weeks = step // _WEEK
+    elif step % WEEK == 0:
+        weeks = step // WEEK
         how_often = "every week" if weeks == 1 else f"every {weeks} weeks"
-        words = f"{how_often}, on {WEEKDAYS[(first - _MONDAY) % _WEEK]}"
+        words = f"{how_often}, on {WEEKDAYS[weekday_of(first)]}"
         bits = 1 + 2 * math.log2(weeks)
     return Cycle(words, bits, True, step, np.zeros(1, np.int64), first)
 
 
 def _week_rules(days: np.ndarray) -> Iterator[Cycle]:
     """Yields sets of days of one week, and of several weeks that repeat."""
-    monday = int(days[0] - (days[0] - _MONDAY) % _WEEK)
+    monday = monday_of(int(days[0]))
     for weeks in range(1, _MOST_WEEKS + 1):
-        period = weeks * _WEEK
+        period = weeks * WEEK
         counts = np.bincount((days - monday) % period, minlength=period)
         offsets = np.flatnonzero(counts)
         weekdays = tuple(offsets.tolist())
@@ -257,11 +264,11 @@ def _week_rules(days: np.ndarray) -> Iterator[Cycle]:
             for likely in (BUSINESS_DAYS, (*BUSINESS_DAYS, 5)):
                 if set(weekdays) < set(likely):
                     yield _of_week(likely, monday)
-            if 1 < len(weekdays) < _WEEK:
+            if 1 < len(weekdays) < WEEK:
                 yield _of_week(weekdays, monday)
         elif (
             1 < len(offsets) < period
-            and days[-1] - days[0] >= 2 * period - _WEEK
+            and days[-1] - days[0] >= 2 * period - WEEK
             # A day that came once does not repeat.
             and 2 * counts[offsets].min() >= (days[-1] - days[0]) // period
             and _is_shortest(weekdays, period)
@@ -276,7 +283,7 @@ def _is_shortest(offsets: tuple[int, ...], period: int) -> bool:
     whole = set(offsets)
     return all(
         {(offset + shift) % period for offset in whole} != whole
-        for shift in range(_WEEK, period, _WEEK)
+        for shift in range(WEEK, period, WEEK)
     )
 
 
@@ -293,7 +300,7 @@ def _of_week(weekdays: tuple[int, ...], monday: int) -> Cycle:
     elif weekdays == (0, 1, 2, 3, 6):
         # The week of several countries begins on Sunday.
         words, bits = "Sunday to Thursday", 5.0
-    return Cycle(words, bits, False, _WEEK, np.array(weekdays), monday)
+    return Cycle(words, bits, False, WEEK, np.array(weekdays), monday)
 
 
 def _month_rules(dates: np.ndarray, months: np.ndarray, first: int, step: int) -> Iterator[Months]:
@@ -324,8 +331,8 @@ def _month_rules(dates: np.ndarray, months: np.ndarray, first: int, step: int) -
             next_to = "after" if forward else "before"
             words, more = f"day {day}{of()}, or the business day {next_to} it", 10
         yield Months(words, bits + more, False, step, first, _BusinessDay(day, forward))
-    weekday = int((dates[0].astype(np.int64) - _MONDAY) % _WEEK)
-    for nth in {int(number[0] - 1) // _WEEK, -1} - {len(_ORDINALS)}:
+    weekday = weekday_of(int(dates[0].astype(np.int64)))
+    for nth in {int(number[0] - 1) // WEEK, -1} - {len(_ORDINALS)}:
         words = f"{'last' if nth < 0 else _ORDINALS[nth]} {WEEKDAYS[weekday]}"
         yield Months(words + of(), bits + 8, False, step, first, _NthWeekday(weekday, nth))
 
@@ -394,7 +401,7 @@ class _NthWeekday:
     nth: int
 
     def __call__(self, months: np.ndarray) -> np.ndarray:
-        mask = np.arange(_WEEK) == self.weekday
+        mask = np.arange(WEEK) == self.weekday
         if self.nth < 0:
             ends = months + 1
             return np.busday_offset(ends.astype("datetime64[D]"), -1, "forward", mask)[:, None]

@@ -18,8 +18,10 @@ from taylorformer.data_wrangler.tables.calendar_rules import (
     day_rules,
     fit_rule,
     is_evident,
+    positions_in,
 )
 from taylorformer.data_wrangler.tables.stamps import DAY_NANOSECONDS, NANOSECONDS, span_text
+from taylorformer.data_wrangler.tables.weeks import WEEK, monday_of
 
 # A clock has at most so many times that are told apart, those of seconds.
 _MOST_TIMES = 86_400
@@ -29,8 +31,6 @@ _BITS_OF_HOURS = 8.0
 _HOURS_IN_BITS = 4.0
 # A time of day must come on one of so many days.
 _RARE = 3
-_WEEK = 7
-_MONDAY = -3
 
 
 def even_steps(time: np.ndarray, time_unit: str | None) -> Fit | None:
@@ -93,11 +93,8 @@ class OnDays(Rule):
         day_index = self.days.index(days)
         if day_index is None:
             return None
-        position = np.searchsorted(self.clocks, clock)
-        position[position == len(self.clocks)] = 0
-        if (self.clocks[position] != clock).any():
-            return None
-        return day_index * len(self.clocks) + position
+        position = positions_in(self.clocks, clock)
+        return None if position is None else day_index * len(self.clocks) + position
 
     def at(self, index: np.ndarray) -> np.ndarray:
         """Returns the times at indices; see `Rule`."""
@@ -153,17 +150,17 @@ def _hours(
     different_days = days[np.diff(days, prepend=days[0] - 1) > 0]
     if len(different_days) < 2:
         return
-    per_week = _WEEK * per_day
-    monday = int(different_days[0] - (different_days[0] - _MONDAY) % _WEEK)
-    in_week = (days - monday) % _WEEK
+    per_week = WEEK * per_day
+    monday = monday_of(int(different_days[0]))
+    in_week = (days - monday) % WEEK
     slots = per_day // unit
     first = int(clock[0] % unit)
-    counts = np.bincount(in_week * slots + clock // unit, minlength=_WEEK * slots)
+    counts = np.bincount(in_week * slots + clock // unit, minlength=WEEK * slots)
     of_week = counts > 0
     if of_week.all():
         return
-    table = of_week.reshape(_WEEK, slots)
-    of_day = counts.reshape(_WEEK, slots).sum(axis=0)
+    table = of_week.reshape(WEEK, slots)
+    of_day = counts.reshape(WEEK, slots).sum(axis=0)
     # A time that came once does not repeat.
     repeats = len(different_days) <= _RARE * of_day[of_day > 0].min()
     kept = np.flatnonzero(table.any(axis=0))
@@ -186,7 +183,7 @@ def _hours(
                     per_day,
                 )
     product = len(kept) * int(table.any(axis=1).sum())
-    weeks = int(different_days[-1] - different_days[0]) // _WEEK
+    weeks = int(different_days[-1] - different_days[0]) // WEEK
     if of_week.sum() < product and 1 <= weeks <= 2 * counts[of_week].min():
         offsets = np.flatnonzero(of_week)
         more = 9 + bits_of_choice(product, len(offsets))

@@ -6,7 +6,7 @@ import itertools
 import math
 import numbers
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from taylorformer.data_wrangler.checks import check_boolean, check_integer
 
@@ -101,7 +101,8 @@ class CsvDialect:
 
     @property
     def _missing(self) -> tuple[str | float, ...]:
-        return tuple(_missing_marks(self.missing))
+        # `__post_init__` has made it a tuple.
+        return cast(tuple[str | float, ...], self.missing)
 
     @property
     def left_to_pandas(self) -> bool:

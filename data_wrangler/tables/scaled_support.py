@@ -81,16 +81,13 @@ class ScaledSupport:
     def _margins(self) -> tuple[Any, Any]:
         """Returns the y of values at the ends of the margins, float32; -inf, inf without bounds."""
         ops, transform = self._ops, self.transform
-        ends = (transform.to_real(bound + 0.0 * transform.softness) for bound in self._bounds)
+        bounds = (transform.lower, transform.upper)
+        ends = (transform.to_real(bound + 0.0 * transform.softness) for bound in bounds)
         lowest, highest = (ops.cast(self.scale(end), "float32") for end in ends)
         return (
             ops.where(transform.has_lower, lowest, np.float32(-np.inf)),
             ops.where(transform.has_upper, highest, np.float32(np.inf)),
         )
-
-    @property
-    def _bounds(self) -> tuple[Any, Any]:
-        return self.transform.lower, self.transform.upper
 
     def log_prob(self, mean: Any, scale: Any, y: Any) -> Any:
         """Returns log densities of y; of y in a cell the log probability of the cell.

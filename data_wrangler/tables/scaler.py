@@ -180,10 +180,10 @@ class WindowScaler:
         covariate_center: `[D_c]`, the mean over all training parts.
         covariate_spread: `[D_c]`, the standard deviation; for a covariate that does not change, its
             size, or 1 where it is 0.
+        softness: `[G, D_y]`, s of the support, in user units: the spread of the values, at least 1
+            for whole numbers and at most the distance of the bounds. Not read without a support.
         time_unit: the unit of `half_span`, see `Series`.
         support: which values the columns can have. None: all real numbers.
-        softness: `[G, D_y]`, s of the support, in user units: the spread of the values, at least 1
-            for whole numbers and at most the distance of the bounds. None without a support.
     """
 
     spec: WindowSpec
@@ -194,9 +194,9 @@ class WindowScaler:
     spread: np.ndarray
     covariate_center: np.ndarray
     covariate_spread: np.ndarray
+    softness: np.ndarray
     time_unit: str | None = None
     support: ValueSupport | None = None
-    softness: np.ndarray | None = None
 
     @classmethod
     def fit(
@@ -235,18 +235,19 @@ class WindowScaler:
         covariate_center, covariate_spread = measure_covariates(covariates)
         if support is not None and support.is_everything:
             support = None
+        nothing = np.empty([0, panel.num_columns])
         blank = cls(
             spec,
             scaling,
             float(np.median(spans)) / 2,
-            (),
-            np.empty([0, panel.num_columns]),
-            np.empty([0, panel.num_columns]),
-            covariate_center,
-            covariate_spread,
-            panel.time_unit,
-            support,
-            None if support is None else np.empty([0, panel.num_columns]),
+            names=(),
+            center=nothing,
+            spread=nothing,
+            covariate_center=covariate_center,
+            covariate_spread=covariate_spread,
+            softness=nothing,
+            time_unit=panel.time_unit,
+            support=support,
         )
         return blank._with(panel.series, [int(end) for end in ends])
 
@@ -276,18 +277,14 @@ class WindowScaler:
 
     def _with(self, series: Sequence[Series], ends: Sequence[int]) -> "WindowScaler":
         support = self.support or ValueSupport.everything(self.num_columns)
-        units = self.spread if self.softness is None else self.softness
-        new = measure_panel(series, ends, self.spec, self.scaling, support, units)
+        new = measure_panel(series, ends, self.spec, self.scaling, support, self.softness)
         _warn_of_rounding(series, new.is_rounding)
-        softness = self.softness
-        if softness is not None:
-            softness = np.concatenate([softness, new.softness])
         return dataclasses.replace(
             self,
             names=(*self.names, *(one.name for one in series)),
             center=np.concatenate([self.center, new.center]),
             spread=np.concatenate([self.spread, new.spread]),
-            softness=softness,
+            softness=np.concatenate([self.softness, new.softness]),
         )
 
     def in_unit(self, time_unit: str | None) -> "WindowScaler":
@@ -381,7 +378,7 @@ class WindowScaler:
             "covariate_center": self.covariate_center.tolist(),
             "covariate_spread": self.covariate_spread.tolist(),
         }
-        if self.support is not None and self.softness is not None:
+        if self.support is not None:
             config["support"] = self.support.get_config()
             config["softness"] = self.softness.tolist()
         return config
@@ -399,9 +396,10 @@ class WindowScaler:
             np.asarray(config["spread"], np.float64),
             np.asarray(config["covariate_center"], np.float64),
             np.asarray(config["covariate_spread"], np.float64),
+            # Without a support it is the spread, and not in the file.
+            np.asarray(config.get("softness", config["spread"]), np.float64),
             config["time_unit"],
             None if support is None else ValueSupport.from_config(support),
-            None if support is None else np.asarray(config["softness"], np.float64),
         )
 
 

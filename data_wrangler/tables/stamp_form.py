@@ -1,6 +1,7 @@
 """How the stamps of a table are written, as far as they do not say it themselves."""
 
 import dataclasses
+import datetime
 from typing import Any
 
 import pandas as pd
@@ -100,6 +101,17 @@ def likely_time_unit(stamps: pd.Index) -> str | None:
     return None
 
 
+def zone_name(time_zone: datetime.tzinfo | None) -> str | None:
+    """Returns the name of a time zone, such as "Europe/Berlin"; None for one that has none.
+
+    Example:
+        >>> zone_name(pd.Timestamp("2024", tz="Europe/Berlin").tz)
+        'Europe/Berlin'
+    """
+    name = getattr(time_zone, "key", None) or getattr(time_zone, "zone", None)
+    return None if name is None else str(name)
+
+
 def form_of(stamps: pd.Index, form: StampForm) -> StampForm:
     """Adds to a form what typed stamps say: their periods, or the name of their time zone.
 
@@ -112,7 +124,7 @@ def form_of(stamps: pd.Index, form: StampForm) -> StampForm:
     if isinstance(stamps, pd.PeriodIndex) and form.period is None:
         return dataclasses.replace(form, period=stamps.freqstr)
     if isinstance(stamps, pd.DatetimeIndex) and form.time_zone is None and stamps.tz is not None:
-        name = getattr(stamps.tz, "key", None) or getattr(stamps.tz, "zone", None)
+        name = zone_name(stamps.tz)
         if name is not None and name != "UTC":
-            return dataclasses.replace(form, time_zone=str(name))
+            return dataclasses.replace(form, time_zone=name)
     return form

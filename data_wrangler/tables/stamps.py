@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from taylorformer.data_wrangler.tables.column_error import ColumnError, bad_row
-from taylorformer.data_wrangler.tables.stamp_form import TIME_UNITS, StampForm
+from taylorformer.data_wrangler.tables.stamp_form import TIME_UNITS, StampForm, zone_name
 from taylorformer.data_wrangler.tables.text_stamps import read_text_stamps
 
-NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+NANOSECONDS = {unit: 10**9 // per_second for unit, per_second in TIME_UNITS.items()}
 """How many nanoseconds the units of time have."""
 
 DAY_NANOSECONDS = 86_400 * 10**9
@@ -80,9 +80,9 @@ def _in_zone(dates: pd.DatetimeIndex, form: StampForm) -> pd.DatetimeIndex:
         return dates if form.time_unit is None else _shown(dates.tz_localize("UTC"), form.time_zone)
     if form.time_zone is None:
         return dates
-    has_name = getattr(dates.tz, "key", None) or getattr(dates.tz, "zone", None)
-    is_utc = has_name == "UTC" or dates.tz == datetime.timezone.utc
-    return dates if has_name and not is_utc else dates.tz_convert(form.time_zone)
+    name = zone_name(dates.tz)
+    is_utc = name == "UTC" or dates.tz == datetime.timezone.utc
+    return dates if name and not is_utc else dates.tz_convert(form.time_zone)
 
 
 def _shown(dates: pd.DatetimeIndex, time_zone: str | None) -> pd.DatetimeIndex:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from taylorformer.data_wrangler.tables.column_error import ColumnError, bad_row
 from taylorformer.data_wrangler.tables.stamp_form import StampForm
+from taylorformer.data_wrangler.tables.weeks import WEEK, weekday_of
 
 _ISO_8601 = "ISO8601"
 # From this share of numbers on, a column of text is a column of numbers with some words in it.
@@ -207,8 +208,8 @@ def _weeks(fields: pd.DataFrame, freq: Any) -> tuple[np.ndarray, Any]:
         year, week = (some[key].astype(np.int64).to_numpy() for key in ("year", "part"))
         # The fourth of January is in week 1.
         fourth = (year - 1970).astype("datetime64[Y]").astype("datetime64[D]") + 3
-        sunday = fourth + (6 - (fourth.astype(np.int64) + 3) % 7)
-        ends[numbered] = sunday + 7 * (week - 1)
+        sunday = fourth + (WEEK - 1 - weekday_of(fourth.astype(np.int64)))
+        ends[numbered] = sunday + WEEK * (week - 1)
         # A year of 52 weeks has no week 53: its Thursday would be in the next year.
         thursday = ends[numbered] - 3
         wrong = thursday.astype("datetime64[Y]").astype(np.int64) + 1970 != year
@@ -226,7 +227,7 @@ def _weeks(fields: pd.DataFrame, freq: Any) -> tuple[np.ndarray, Any]:
         if wrong.any():
             raise _BadRowError(int(np.flatnonzero(~numbered)[wrong.argmax()]))
         ends[~numbered] = end
-    weekday = (ends.astype(np.int64) + 3) % 7
+    weekday = weekday_of(ends.astype(np.int64))
     if (weekday != weekday[0]).any():
         raise _BadRowError(int((weekday != weekday[0]).argmax()))
     freq = f"W-{_DAYS_OF_WEEK[int(weekday[0])]}"

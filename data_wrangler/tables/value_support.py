@@ -138,11 +138,14 @@ class ValueSupport:
         """
         if self.is_everything:
             return
-        for index, name in enumerate(columns):
-            values = pd.to_numeric(frame[name]).to_numpy(np.float64, na_value=np.nan)
-            row = self._first_outside(values, index)
-            if row is not None:
-                raise bad_row(name, self._wish(index), row, float(values[row]))
+        values = np.stack(
+            [pd.to_numeric(frame[name]).to_numpy(np.float64, na_value=np.nan) for name in columns],
+            axis=-1,
+        )
+        wrong = self._first_outside(values)
+        if wrong is not None:
+            row, index = wrong
+            raise bad_row(columns[index], self._wish(index), row, float(values[row, index]))
 
     def check_series(self, series: Series) -> None:
         """Checks the values of a series; the error names its row.
@@ -152,21 +155,33 @@ class ValueSupport:
         """
         if self.is_everything:
             return
-        for index, name in enumerate(series.target_columns):
-            row = self._first_outside(series.values[:, index], index)
-            if row is not None:
-                of = f" of series {series.name!r}" if series.name else ""
-                value = float(series.values[row, index])
-                raise ColumnError(name, self._wish(index), f"{value!r} in row {row + 1}{of}")
+        wrong = self._first_outside(series.values)
+        if wrong is not None:
+            row, index = wrong
+            of = f" of series {series.name!r}" if series.name else ""
+            received = f"{float(series.values[row, index])!r} in row {row + 1}{of}"
+            raise ColumnError(series.target_columns[index], self._wish(index), received)
 
-    def _first_outside(self, values: np.ndarray, index: int) -> int | None:
-        with np.errstate(invalid="ignore"):
-            wrong = (values < self.lower[index]) | (values > self.upper[index])
-            if self.integers[index]:
-                wrong |= values != np.round(values)
-                wrong |= np.abs(values) > _LARGEST_INTEGER
-        wrong &= ~np.isnan(values)
-        return int(wrong.argmax()) if wrong.any() else None
+    def outside(self, values: Any, ops: ArrayOps = NUMPY_OPS) -> Any:
+        """Returns which values are outside the support.
+
+        Args:
+            values: `[.., D_y]`; what is missing is not outside.
+            ops: the array functions for what they are.
+        """
+        beyond = (values < np.array(self.lower)) | (values > np.array(self.upper))
+        is_whole = (values == ops.round(values)) & (values <= _LARGEST_INTEGER)
+        is_whole &= values >= -_LARGEST_INTEGER
+        is_missing = values != values
+        return beyond | (np.array(self.integers) & ~is_whole & ~is_missing)
+
+    def _first_outside(self, values: np.ndarray) -> tuple[int, int] | None:
+        """Returns row and column of the first value outside, column by column; None for none."""
+        wrong = self.outside(values)
+        if not wrong.any():
+            return None
+        index = int(wrong.any(axis=0).argmax())
+        return int(wrong[:, index].argmax()), index
 
     def _wish(self, index: int) -> str:
         low, high = self.lower[index], self.upper[index]

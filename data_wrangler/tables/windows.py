@@ -33,7 +33,7 @@ class _Table(NamedTuple):
         series_number: `[R]`, the number of each row's series in the panel.
         center: `[G, D_y]`, see `WindowScaler`; here for the G series of the panel.
         spread: `[G, D_y]`.
-        softness: `[G, D_y]`; ones without a support.
+        softness: `[G, D_y]`.
         last_value: `[R, D_y]`, the values in `last_observed_row`; 0 where there are none.
     """
 
@@ -108,9 +108,7 @@ class Windows:
             np.repeat(np.arange(panel.num_series), np.diff(panel.offsets)),
             scaler.center[numbers],
             scaler.spread[numbers],
-            np.ones_like(scaler.spread[numbers])
-            if scaler.softness is None
-            else scaler.softness[numbers],
+            scaler.softness[numbers],
             np.where(last < 0, 0.0, panel.values[last, columns]),
         )
 

@@ -9,34 +9,15 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from forecasting import TINY, good_panel, long_table, odd_panel, wave_table
+from command_line import one_line
+from forecasting import good_panel, long_table, odd_panel, wave_table
 
 from taylorformer.cli import main
 from taylorformer.data_wrangler import read_table
 from taylorformer.training_and_evaluation import ExperimentSettings
 from taylorformer.training_and_evaluation.experiments.record import write_record
-from taylorformer.training_and_evaluation.forecasting import presets
 
 FIT = ("--preset", "tiny", "--context-length", "6", "--horizon", "4")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def tiny_preset():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(presets, "PRESETS", {**presets.PRESETS, "tiny": TINY})
-        yield
-
-
-@pytest.fixture
-def run(capsys):
-    """Runs a command; returns its exit code, standard output and standard error."""
-
-    def command(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        return stopped.value.code or 0, *capsys.readouterr()
-
-    return command
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +29,6 @@ def folder(tmp_path_factory):
         main(["fit", str(folder / "table.csv"), "--model", str(folder / "model"), *FIT])
     assert not stopped.value.code
     return folder
-
-
-def one_line(error):
-    assert error.startswith("Error: ") and error.count("\n") == 1
-    return error
 
 
 def test_fit_writes_a_model_and_says_what_to_do_next(folder, run):

@@ -7,10 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from forecasting import TINY
-
-from taylorformer.cli import main
-from taylorformer.training_and_evaluation.forecasting import presets
+from command_line import one_line
 
 LENGTHS = ("--context-length", "6", "--horizon", "4")
 # As a logger writes it: a preamble, comments, two columns of time, marks, groups of digits.
@@ -20,30 +17,6 @@ LOGGER = (
     *("--quote", "'", "--strip"),
 )
 COLUMNS = ("--time", "Date", "--time", "Time", "--day-first", "--target", "Température")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def tiny_preset():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(presets, "PRESETS", {**presets.PRESETS, "tiny": TINY})
-        yield
-
-
-@pytest.fixture
-def run(capsys):
-    """Runs a command; returns its exit code, standard output and standard error."""
-
-    def command(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        return stopped.value.code or 0, *capsys.readouterr()
-
-    return command
-
-
-def one_line(error):
-    assert error.startswith("Error: ") and error.count("\n") == 1
-    return error
 
 
 def write_logger(path, rows=80):

@@ -256,6 +256,7 @@ class Forecaster(BaseEstimator):
             time_zone=time_zone,
             freq=freq,
         )
+        data = as_frame(data)
         panel, columns = _read(data, resolve, unsorted, duplicates)
         columns = dataclasses.replace(columns, freq=saved_frequency(freq))
         columns = columns.with_form_of(panel.series[0].stamps)
@@ -784,8 +785,12 @@ def _without(panel: Panel, odd: OddSeries) -> Panel:
 
 
 def _check_values(support: ValueSupport, data: Any, panel: Panel, columns: Columns) -> None:
-    """Checks that all values are in the support; an error names the row of the user's table."""
-    data = as_frame(data)
+    """Checks that all values are in the support; an error names the row of the user's table.
+
+    Rows that were merged are looked at as well: the mean of whole numbers may be none.
+    """
+    if support.is_everything:
+        return
     if isinstance(data, pd.DataFrame):
         support.check_frame(flatten_index(data), columns.target_columns)
     for series in panel.series:
@@ -795,7 +800,6 @@ def _check_values(support: ValueSupport, data: Any, panel: Panel, columns: Colum
 def _read(
     data: Any, resolve: Callable[[pd.DataFrame], Columns], unsorted: str, duplicates: str
 ) -> tuple[Panel, Columns]:
-    data = as_frame(data)
     if isinstance(data, pd.DataFrame):
         columns = resolve(data)
         series = split_table(data, columns, unsorted=unsorted, duplicates=duplicates)

@@ -2,7 +2,6 @@
 
 import os
 
-import numpy as np
 import tensorflow as tf
 
 from taylorformer.data_wrangler.tables.array_ops import tensorflow_ops
@@ -27,8 +26,8 @@ class _Requests:
 
     def __init__(self, scaler: WindowScaler) -> None:
         self._scaler = scaler if scaler.time_unit is None else scaler.in_unit(_UNIT_OF_DATES)
-        softness = np.ones_like(scaler.spread) if scaler.softness is None else scaler.softness
-        self._measured = [tf.constant(part) for part in (scaler.center, scaler.spread, softness)]
+        measured = (scaler.center, scaler.spread, scaler.softness)
+        self._measured = [tf.constant(part) for part in measured]
         self._ops = tensorflow_ops()
         self._num_series = len(scaler.names)
 
@@ -78,9 +77,8 @@ class _Requests:
         support = self._scaler.support
         if support is None:
             return y
-        wrong = (y < support.lower) | (y > support.upper)
-        wrong |= tf.constant(support.integers) & (y != tf.round(y))
-        wrong &= tf.math.is_finite(y)
+        # What is not finite is missing in a request.
+        wrong = support.outside(y, self._ops) & tf.math.is_finite(y)
         inside = tf.debugging.Assert(
             ~tf.reduce_any(wrong),
             [
