@@ -64,7 +64,12 @@ NUMPY_OPS = ArrayOps(
 def tensorflow_ops() -> ArrayOps:
     """Returns the functions of TensorFlow, which is imported only here: tables need none."""
     import tensorflow as tf
-    import tensorflow_probability as tfp
+
+    def log_normal_cdf(values: tf.Tensor) -> tf.Tensor:
+        # Only where whole numbers and bounds are scored: the import takes half a second.
+        import tensorflow_probability as tfp
+
+        return tfp.distributions.Normal(tf.zeros([], values.dtype), 1.0).log_cdf(values)
 
     return ArrayOps(
         take=tf.gather,
@@ -78,9 +83,7 @@ def tensorflow_ops() -> ArrayOps:
         log=tf.math.log,
         expm1=tf.math.expm1,
         softplus=tf.nn.softplus,
-        log_normal_cdf=lambda values: tfp.distributions.Normal(
-            tf.zeros([], values.dtype), 1.0
-        ).log_cdf(values),
+        log_normal_cdf=log_normal_cdf,
         total=lambda values: tf.reduce_sum(values, axis=-1),
         stack=lambda parts: tf.stack(parts, axis=-1),
     )
