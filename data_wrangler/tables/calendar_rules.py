@@ -269,8 +269,6 @@ def _week_rules(days: np.ndarray) -> Iterator[Cycle]:
         elif (
             1 < len(offsets) < period
             and days[-1] - days[0] >= 2 * period - WEEK
-            # A day that came once does not repeat.
-            and 2 * counts[offsets].min() >= (days[-1] - days[0]) // period
             and _is_shortest(weekdays, period)
         ):
             words = f"{len(offsets)} days of every {weeks} weeks"
@@ -327,7 +325,7 @@ def _month_rules(dates: np.ndarray, months: np.ndarray, first: int, step: int) -
     }:
         name, more = "first business day" if forward else "last business day", 5
         words = f"{name}{of(name)}"
-        if day not in (1, _LONGEST_MONTH):
+        if (day, forward) not in {(1, True), (_LONGEST_MONTH, False)}:
             next_to = "after" if forward else "before"
             words, more = f"day {day}{of()}, or the business day {next_to} it", 10
         yield Months(words, bits + more, False, step, first, _BusinessDay(day, forward))

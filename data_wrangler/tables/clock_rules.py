@@ -186,7 +186,7 @@ def _hours(
     weeks = int(different_days[-1] - different_days[0]) // WEEK
     if of_week.sum() < product and 1 <= weeks <= 2 * counts[of_week].min():
         offsets = np.flatnonzero(of_week)
-        more = 9 + bits_of_choice(product, len(offsets))
+        more = 12 + bits_of_choice(product, len(offsets))
         yield Cycle(
             f"{len(offsets)} times of the week",
             bits + more,

@@ -29,8 +29,10 @@ from taylorformer.data_wrangler.tables.stamps import (
 )
 from taylorformer.data_wrangler.tables.wall_time import from_wall_time, wall_time
 
-# Rules whose bits differ by less are both likely.
+# Rules whose bits differ by less are both likely: those that leave out more dates than the best
+# one, whose gaps are evidence against them, and those whose rarity alone speaks against them.
 _CLOSE_BITS = 3.0
+_CLOSE_BITS_WITHOUT_EVIDENCE = 6.0
 # Stamps and series in a warning.
 _SHOWN_STAMPS = 3
 _SHOWN_SERIES = 3
@@ -319,12 +321,13 @@ def _rule_of_dates(stamps: pd.DatetimeIndex, time: np.ndarray, unit: str) -> Sta
 
         return following
 
-    rivals = tuple(
-        ahead(fit)
-        for fit in fits[1:]
-        if fit.bits - best.bits < _CLOSE_BITS and (fit.gaps < best.gaps or not best.rule.simple)
-    )
+    rivals = tuple(ahead(fit) for fit in fits[1:] if _is_close(fit, best))
     return StampRule(best.rule.words, ahead(best), rivals=rivals)
+
+
+def _is_close(fit: Fit, best: Fit) -> bool:
+    close = _CLOSE_BITS if fit.gaps > best.gaps else _CLOSE_BITS_WITHOUT_EVIDENCE
+    return fit.bits - best.bits < close
 
 
 def _ahead(fit: Fit, stamps: pd.DatetimeIndex, count: int) -> pd.DatetimeIndex:

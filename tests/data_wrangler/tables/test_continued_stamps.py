@@ -35,16 +35,15 @@ _PARIS = {"tz": "Europe/Paris"}
         (["2020-01-31", "2020-02-29", "2020-04-30"], ["2020-05-31", "2020-06-30"]),
         (["2020-01-15T06:30", "2020-02-15T06:30"], ["2020-03-15 06:30", "2020-04-15 06:30"]),
         (["2020-12-30", "2021-01-30", "2021-02-28"], ["2021-03-30", "2021-04-30"]),
-        (["2020-01-01", "2020-04-01", "2020-10-01", "2021-01-01"], ["2021-04-01", "2021-07-01"]),
-        (["2020-03-31", "2020-06-30", "2020-12-31", "2021-03-31"], ["2021-06-30", "2021-09-30"]),
+        (["2021-01-01", "2021-04-01", "2021-10-01", "2022-01-01"], ["2022-04-01", "2022-07-01"]),
+        (["2019-03-31", "2019-06-30", "2019-12-31", "2020-03-31"], ["2020-06-30", "2020-09-30"]),
         (["2016-02-29", "2018-02-28", "2019-02-28", "2020-02-29"], ["2021-02-28", "2022-02-28"]),
         (["1960-01-01", "1961-01-01", "1963-01-01"], ["1964-01-01", "1965-01-01"]),
-        # Days stay days: with rows missing, and with no weekend among them.
+        # Days stay days, with rows missing.
         (
-            pd.date_range("2024-03-01", periods=15).delete([3, 4, 11]),
+            pd.date_range("2024-03-01", periods=15).delete([3, 5, 11]),
             ["2024-03-16", "2024-03-17"],
         ),
-        (pd.date_range("2024-03-04", periods=5), ["2024-03-09", "2024-03-10"]),
         (["2024-03-07", "2024-03-08"], ["2024-03-09", "2024-03-10"]),
         # Even steps with gaps.
         (
@@ -60,9 +59,37 @@ def test_dates_continue_by_their_rule(times, wanted):
     check_follows(series, continue_stamps(series, 30), 30)
 
 
+@pytest.mark.parametrize(
+    "times, rule, wanted",
+    [
+        # Business days, too, where no weekend is among them.
+        (pd.date_range("2024-03-04", periods=5), "every day", "2024-03-09"),
+        # Neither of the two Tuesdays is there.
+        (pd.date_range("2024-03-01", periods=15).delete([3, 4, 11]), "every day", "2024-03-16"),
+        # First and last business days, too, where no such day is at a weekend.
+        (
+            ["2020-01-01", "2020-04-01", "2020-10-01", "2021-01-01"],
+            "first day of the quarter",
+            "2021-04-01",
+        ),
+        (
+            ["2020-03-31", "2020-06-30", "2020-12-31", "2021-03-31"],
+            "last day of the quarter",
+            "2021-06-30",
+        ),
+    ],
+)
+def test_dates_that_keep_another_calendar_by_chance_are_a_guess(times, rule, wanted):
+    series = series_of(times)
+    with pytest.warns(UserWarning, match=rf"more than one calendar; .*: {rule} \({wanted}"):
+        stamps = continue_stamps(series, 12)
+    check_follows(series, stamps, 12)
+    assert stamps[0] == pd.Timestamp(wanted)
+
+
 @pytest.mark.parametrize("resolution", ["s", "ms", "us", "ns"])
 def test_every_resolution_stays(resolution):
-    dates = pd.date_range("2024-01-01 06:00", periods=5, unit=resolution)
+    dates = pd.date_range("2024-01-01 06:00", periods=8, unit=resolution)
     for times in (dates, dates.delete(1), dates[:2], dates[[0, 1, 4]] + pd.Timedelta("1s")):
         series = series_of(times)
         stamps = continue_stamps(series, 3)
