@@ -13,7 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from taylorformer.data_wrangler.batch import check_finite, check_keys, check_shapes
+from taylorformer.data_wrangler.batch import (
+    check_finite,
+    check_keys,
+    check_shapes,
+    tiled_arrays,
+)
 from taylorformer.data_wrangler.checks import check_integer, check_number
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
 from taylorformer.data_wrangler.tasks.kernels import JITTER, Kernel, cholesky_factor, find_kernel
@@ -223,6 +228,7 @@ class _Joint:
         if y_target is not None:
             batch["y_target"] = np.asarray(y_target)
         sizes = check_shapes({name: value.shape for name, value in batch.items()})
+        batch = tiled_arrays(batch)
         if sizes["D_y"] != 1:
             raise ValueError(f"`y_context` must have D_y = 1. Received: D_y = {sizes['D_y']}")
         check_finite(batch)

@@ -9,6 +9,7 @@ import tensorflow as tf
 from taylorformer.comparison_models.mlp import MLP
 from taylorformer.comparison_models.transformer_block import TransformerBlock
 from taylorformer.comparison_models.transformer_sampler import TransformerLoop
+from taylorformer.data_wrangler.batch import tile_sequences
 from taylorformer.data_wrangler.checks import check_integer, check_number, plain_number
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
@@ -64,6 +65,7 @@ class TransformerNeuralProcess(ProbabilisticModel):
     """
 
     ROW_PARTS: ClassVar[tuple[str, ...]] = ("call", "embed", "read_out")
+    shares_points = True
 
     def __init__(
         self,
@@ -170,15 +172,18 @@ class TransformerNeuralProcess(ProbabilisticModel):
         """
         batch = self.prepare(inputs)
         context_mask, target_mask = batch["context_mask"], batch["target_mask"]
-        rows = [self.embed(batch["x_context"], batch["y_context"])]
+        # Points that all sequences share are repeated where y enters; masks stay as they are.
+        batch_size = tf.shape(batch["y_context"])[0]
+        rows = [self.embed(tile_sequences(batch["x_context"], batch_size), batch["y_context"])]
         # What the padded targets see, and what all targets see; here, the context alone.
         visible = all_visible = context_visibility(context_mask)
         if "y_target" in batch:
             y_target = self._noisy(batch["y_target"]) if training else batch["y_target"]
-            rows.append(self.embed(batch["x_target"], y_target))
+            rows.append(self.embed(tile_sequences(batch["x_target"], batch_size), y_target))
             visible = target_visibility(context_mask, target_mask)
             all_visible = tf.concat([_with_itself(visible, target_mask), visible], axis=1)
-        hidden = tf.concat([*rows, self.embed(batch["x_target"], None)], axis=1)
+        padded = tile_sequences(self.embed(batch["x_target"], None), batch_size)
+        hidden = tf.concat([*rows, padded], axis=1)
         num_keys = tf.shape(hidden)[1] - tf.shape(target_mask)[1]
         for block in self.blocks[:-1]:
             hidden = block(

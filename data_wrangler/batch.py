@@ -10,6 +10,10 @@ One batch is a dictionary of
 - `y_support`: `[B, D_y, 6]` float64, optional, which values y can have (bounds, whole numbers): a
   density is then the probability of a cell where y lies in one, and samples lie inside. A
   `WindowScaler` makes it, see `ScaledSupport`.
+
+x and masks may have 1 in the place of B, each by itself: all sequences share these points, as the
+windows of an even grid do. The number of sequences is that of y. Where all four have 1, what
+depends on points alone is computed once for the batch.
 """
 
 import math
@@ -35,6 +39,8 @@ _LAYOUT = {
 }
 # These letters have one size.
 _FIXED_SIZES: dict[str, int | None] = {"parts": NUM_PARTS}
+SHARED_KEYS = ("x_context", "x_target", "context_mask", "target_mask")
+"""The keys that may have 1 in the place of B: points that all sequences share."""
 # The points of these keys are observed, or not.
 _POINTS = ("x_context", "y_context", "x_target", "y_target")
 
@@ -47,6 +53,8 @@ _GIVE_SHAPES = (
 
 _APPLIED_MASK = "_taylorformer_applied_mask"
 """The attribute of a prepared tensor that holds the mask whose masked points are 0 in it."""
+_Y_OF_POINTS = "_taylorformer_y_of_points"
+"""The attribute of a mask with one row for each sequence that holds their y_context."""
 
 
 def check_keys(inputs: Any) -> None:
@@ -104,6 +112,8 @@ def check_known_sizes(sizes: Mapping[str, int | None], shapes: Mapping[str, Any]
 def check_shapes(shapes: Mapping[str, Any]) -> dict[str, int | None]:
     """Checks the static shapes of a batch against one another.
 
+    B is the number of sequences, that of y; x and masks may have 1 instead.
+
     Args:
         shapes: maps the keys of the data contract to shapes; None means unknown.
 
@@ -129,10 +139,13 @@ def check_shapes(shapes: Mapping[str, Any]) -> dict[str, int | None]:
             )
         for letter, size in zip(letters, shape, strict=True):
             earlier = sizes.get(letter)
+            if letter == "B" and size == 1 and key in SHARED_KEYS:
+                size = None
             if earlier is not None and size is not None and earlier != size:
+                or_shared = " or 1" if letter == "B" and key in SHARED_KEYS else ""
                 raise ValueError(
                     f"`{key}` must have the shape [{', '.join(letters)}] with "
-                    f"{letter} = {earlier}. Received: {received}"
+                    f"{letter} = {earlier}{or_shared}. Received: {received}"
                 )
             sizes[letter] = size if earlier is None else earlier
     return {letter: size for letter, size in sizes.items() if letter not in _FIXED_SIZES}
@@ -174,8 +187,8 @@ def check_finite(inputs: Any, y_target: Any = None) -> None:
             continue
         wrong = ~np.isfinite(np.asarray(value, np.float64))
         mask = batch.get(f"{key.split('_')[1]}_mask")
-        if mask is not None and _is_concrete(mask) and np.shape(mask) == wrong.shape[:2]:
-            wrong &= np.asarray(mask, bool)[..., np.newaxis]
+        if mask is not None and _is_concrete(mask):
+            wrong = wrong & _mask_of_rows(mask, wrong)[..., np.newaxis]
         if wrong.any():
             index = [int(i) for i in np.argwhere(wrong)[0]]
             letters = ", ".join(_LAYOUT[key])
@@ -197,14 +210,28 @@ def largest_absolute_x(inputs: Mapping[str, Any]) -> float:
         if not _is_concrete(x):
             continue
         sizes = np.abs(np.asarray(x))
-        if mask is not None and _is_concrete(mask) and np.shape(mask) == sizes.shape[:2]:
-            sizes = sizes[np.asarray(mask, bool)]
+        if mask is not None and _is_concrete(mask):
+            sizes = sizes[np.broadcast_to(_mask_of_rows(mask, sizes), sizes.shape[:2])]
         if sizes.size:
             size = float(sizes.max())
             if not math.isfinite(size):
                 size = float(np.max(sizes, initial=0.0, where=np.isfinite(sizes)))
             largest = max(largest, size)
     return largest
+
+
+def _mask_of_rows(mask: Any, points: np.ndarray) -> np.ndarray:
+    """Returns which of `[B, N, D]` points count, `[B, N]` or `[1, N]`; all if shapes do not fit.
+
+    A point that all sequences share counts where any of them observes it.
+    """
+    mask = np.asarray(mask, bool)
+    if points.shape[0] == 1 and mask.ndim == 2 and len(mask):
+        mask = mask.any(axis=0, keepdims=True)
+    fits = mask.ndim == 2 and points.ndim == 3 and mask.shape[1] == points.shape[1]
+    if not fits or mask.shape[0] not in (1, points.shape[0]):
+        return np.ones(points.shape[:2], bool)
+    return mask
 
 
 def _is_concrete(value: Any) -> bool:
@@ -242,6 +269,76 @@ def as_prepared(batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     return batch
 
 
+def tile_points(batch: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Gives each sequence its own copy of points that all share.
+
+    Args:
+        batch: a prepared batch.
+
+    Returns:
+        A prepared batch whose x and masks have B rows, that of `y_context`.
+    """
+    y_context, mask = batch["y_context"], batch["context_mask"]
+    known = mask.shape[0] is not None and mask.shape[0] == y_context.shape[0]
+    if known or getattr(mask, _Y_OF_POINTS, None) is y_context:
+        return dict(batch)
+    tiled = dict(batch)
+    for key in SHARED_KEYS:
+        tiled[key] = tile_sequences(batch[key], tf.shape(y_context)[0])
+        tiled[key].set_shape([y_context.shape[0], *batch[key].shape[1:]])
+        setattr(tiled[key], _Y_OF_POINTS, y_context)
+    return as_prepared(tiled)
+
+
+def tile_sequences(values: tf.Tensor, batch_size: tf.Tensor) -> tf.Tensor:
+    """Returns `[B, ..]` of `[B, ..]` or `[1, ..]`, for B, an int32 scalar."""
+    shape = tf.concat([[batch_size], tf.shape(values)[1:]], axis=0)
+    tiled = tf.broadcast_to(values, shape)
+    tiled.set_shape([tiled.shape[0], *values.shape[1:]])
+    return tiled
+
+
+def tiled_arrays(batch: Mapping[str, Any]) -> dict[str, Any]:
+    """Does what `tile_points` does for arrays of any batch; what is tiled is a view.
+
+    Args:
+        batch: with `y_context`; masks may be left out.
+    """
+    number = np.shape(batch["y_context"])[:1]
+    return {
+        key: np.broadcast_to(value, (*number, *np.shape(value)[1:]))
+        if key in SHARED_KEYS and np.shape(value)[:1] != number
+        else value
+        for key, value in batch.items()
+    }
+
+
+def has_shared_points(inputs: Any) -> bool:
+    """Tells whether arrays hold points that all of several sequences share."""
+    if not isinstance(inputs, Mapping) or "y_context" not in inputs:
+        return False
+    sizes = {key: tuple(getattr(value, "shape", ()))[:1] for key, value in inputs.items()}
+    number = sizes["y_context"]
+    return number not in ((), (1,), (None,)) and any(sizes.get(key) == (1,) for key in SHARED_KEYS)
+
+
+def _with_common_points(batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Gives x and masks the same number of rows: 1 where all four have 1, else B."""
+    sizes = {batch[key].shape[0] for key in SHARED_KEYS}
+    if len(sizes) == 1 and None not in sizes:
+        return batch
+    size = tf.constant([1])
+    for key in SHARED_KEYS:
+        size = tf.broadcast_dynamic_shape(size, tf.shape(batch[key])[:1])
+    static = max(sizes - {None}, default=None)
+    for key in SHARED_KEYS:
+        batch[key] = tile_sequences(batch[key], size[0])
+        # 1 beside an unknown size may be either.
+        if static != 1:
+            batch[key].set_shape([static, *batch[key].shape[1:]])
+    return batch
+
+
 def prepare_batch(inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
     """Checks a batch, casts it to float32, and makes its masks explicit.
 
@@ -254,7 +351,8 @@ def prepare_batch(inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
         inputs: a dictionary as the text of this module says; any numeric dtype.
 
     Returns:
-        The same keys, with `context_mask` and `target_mask` always there.
+        The same keys, with `context_mask` and `target_mask` always there. x and masks have the same
+        number of rows: 1 where all of them had 1, else B.
 
     Raises:
         TypeError: not a dictionary, or not numbers.
@@ -275,6 +373,12 @@ def prepare_batch(inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
         if f"{side}_mask" not in batch:
             shape = tf.shape(batch[f"x_{side}"])[:2]
             batch[f"{side}_mask"] = tf.ones(shape, tf.bool)
+    if not all(
+        getattr(batch[name], _APPLIED_MASK, None) is batch[f"{name[2:]}_mask"]
+        for name in ("x_context", "x_target")
+    ):
+        batch = _with_common_points(batch)
+    for side in ("context", "target"):
         mask = batch[f"{side}_mask"]
         for name in (f"x_{side}", f"y_{side}"):
             if name in batch and getattr(batch[name], _APPLIED_MASK, None) is not mask:

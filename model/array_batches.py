@@ -1,15 +1,25 @@
-"""Batches of arrays without an end, from any batch on, for training that stops and resumes."""
+"""Batches of arrays: once, or without an end and from any batch on, for training that resumes.
+
+Keras makes batches of arrays too, but it takes points that all sequences share for one sequence.
+"""
 
 from typing import Any
 
 import tensorflow as tf
+
+from taylorformer.data_wrangler.batch import SHARED_KEYS
 
 _ENDLESS = 2**31
 """More passes over the arrays than anyone trains."""
 
 
 def count_batches(parts: Any, batch_size: int) -> int:
-    """Returns how many batches one pass over arrays `[n, ..]` has.
+    """Returns how many batches one pass over n sequences has.
+
+    Args:
+        parts: `inputs` and `y_target` of the data contract, and maybe weights `[n]`: arrays of n
+            sequences, of which `inputs` may have 1 row that all share.
+        batch_size: B.
 
     Raises:
         ValueError: there is no sequence at all.
@@ -29,7 +39,7 @@ def array_batches(
     batches follow one another.
 
     Args:
-        parts: arrays `[n, ..]`, in any structure.
+        parts: see `count_batches`.
         batch_size: B.
         seed: each pass is shuffled by the seed and its number. None: all are in the given order.
         first_batch: how many batches of the endless row to leave out.
@@ -44,12 +54,36 @@ def array_batches(
         if seed is not None:
             key = tf.stack([tf.constant(seed, tf.int64), number])
             indices = indices.map(lambda i: tf.random.experimental.index_shuffle(i, key, count - 1))
-        batches = indices.batch(batch_size)
-        return batches.map(lambda b: tf.nest.map_structure(lambda part: tf.gather(part, b), parts))
+        return indices.batch(batch_size).map(lambda rows: _rows_of(parts, rows, count))
 
     passes = tf.data.Dataset.range(first_pass, first_pass + _ENDLESS)
     return passes.flat_map(one_pass).prefetch(tf.data.AUTOTUNE)
 
 
+def batches_once(parts: Any, batch_size: int) -> tf.data.Dataset:
+    """Makes the batches of one pass over arrays, in the given order; the last may be smaller.
+
+    Args:
+        parts: see `count_batches`; `y_target` may be left out.
+        batch_size: B.
+    """
+    parts = tf.nest.map_structure(tf.convert_to_tensor, parts)
+    count = _count(parts)
+    rows = tf.data.Dataset.range(count).batch(batch_size)
+    return rows.map(lambda rows: _rows_of(parts, rows, count)).prefetch(tf.data.AUTOTUNE)
+
+
+def _rows_of(parts: Any, rows: tf.Tensor, count: int) -> Any:
+    """Takes some of n sequences; what all of them share stays as it is."""
+    inputs, *others = parts
+    inputs = {
+        key: part
+        if count > 1 and key in SHARED_KEYS and part.shape[0] == 1
+        else tf.gather(part, rows)
+        for key, part in inputs.items()
+    }
+    return inputs if not others else (inputs, *(tf.gather(part, rows) for part in others))
+
+
 def _count(parts: Any) -> int:
-    return int(tf.shape(tf.nest.flatten(parts)[0])[0])
+    return int(tf.shape(parts[0]["y_context"])[0])

@@ -11,12 +11,17 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from taylorformer.data_wrangler.batch import (
+    SHARED_KEYS,
     check_element_spec,
     check_finite,
     check_keys,
     check_shapes,
+    has_shared_points,
     largest_absolute_x,
     prepare_batch,
+    tile_points,
+    tile_sequences,
+    tiled_arrays,
 )
 from taylorformer.data_wrangler.checks import (
     check_choice,
@@ -27,7 +32,7 @@ from taylorformer.data_wrangler.checks import (
 )
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
 from taylorformer.data_wrangler.whole_files import refuse_existing, replaced_whole
-from taylorformer.model.array_batches import array_batches, count_batches
+from taylorformer.model.array_batches import array_batches, batches_once, count_batches
 from taylorformer.model.frozen_weights import (
     freeze_as,
     frozen_state,
@@ -81,6 +86,17 @@ def _shrink_to_finite_squares(gradients: list[tf.Tensor | None]) -> list[tf.Tens
     return [None if g is None else tf.where(finite, g * factor, 0.0) for g in gradients]
 
 
+def _own_points(inputs: Any, *others: Any) -> Any:
+    """Gives each sequence of a batch of a data set its own points."""
+    if isinstance(inputs, Mapping) and "y_context" in inputs:
+        batch_size = tf.shape(inputs["y_context"])[0]
+        inputs = {
+            key: tile_sequences(value, batch_size) if key in SHARED_KEYS else value
+            for key, value in inputs.items()
+        }
+    return (inputs, *others) if others else inputs
+
+
 def _known_shape(value: Any) -> tuple[int | None, ...]:
     """Returns the static shape of an array or of a specification, () where it has none."""
     shape = getattr(value, "shape", ())
@@ -132,6 +148,12 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
 
     ROW_PARTS: ClassVar[tuple[str, ...]] = ("prepare", "finish_outputs")
     """Methods on which a loop relies that draws targets row by row; see `can_be_drawn_by_row`."""
+
+    shares_points: ClassVar[bool] = False
+    """Whether `call` takes batches whose points all sequences share, with 1 row of x and masks.
+
+    Where it does not, `prepare` gives each sequence its own copy.
+    """
 
     def __init__(
         self,
@@ -381,9 +403,9 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
     @staticmethod
     def _sequence_keys(sequence_keys: Any, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
         if sequence_keys is None:
-            return tf.zeros(tf.shape(batch["x_target"])[:1], tf.int64)
+            return tf.zeros(tf.shape(batch["y_context"])[:1], tf.int64)
         keys = tf.convert_to_tensor(sequence_keys)
-        shape = batch["x_target"].shape[:1]
+        shape = batch["y_context"].shape[:1]
         if (
             not keys.dtype.is_integer
             or keys.shape.rank != 1
@@ -402,10 +424,14 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
 
     def _prepared_without_targets(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
         check_keys(inputs)
-        return self.prepare({k: v for k, v in inputs.items() if k != "y_target"})
+        return tile_points(self.prepare({k: v for k, v in inputs.items() if k != "y_target"}))
 
     def prepare(self, inputs: Mapping[str, Any]) -> dict[str, tf.Tensor]:
         """Prepares a batch (see `prepare_batch`) and checks it against D_x and D_y.
+
+        Returns:
+            The batch. x and masks have 1 row where all sequences share them, if `shares_points`,
+            else B.
 
         Raises:
             ValueError: other dimensions than those the model was built for.
@@ -420,7 +446,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
                     f"`inputs` must have D_x = {self.x_dims} and D_y = {self.y_dims}, as the "
                     f"model was built for. Received: D_x = {x_dims}, D_y = {y_dims}"
                 )
-        return batch
+        return batch if self.shares_points else tile_points(batch)
 
     def _batch_with_targets(self, inputs: Mapping[str, Any], y_target: Any) -> dict[str, tf.Tensor]:
         """Prepares a batch with its targets as `y_target`, checked against each other."""
@@ -527,9 +553,19 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         self._check_data(x, y)
         with self.distribute_strategy.scope():
             self.build_for_training(x, getattr(self, "optimizer", None))
+        if validation_split and has_shared_points(x):
+            # Keras splits all arrays alike.
+            x = tiled_arrays(x)
+        x = self._own_points_for_replicas(x)
+        validation_data = self._validation_batches(
+            validation_data, validation_batch_size or batch_size
+        )
         if isinstance(x, Mapping) and y is not None and not validation_split:
             seed = self.seed if shuffle else None
-            if seed is not None or (steps_per_epoch is not None and not shuffle):
+            shared = has_shared_points(x)
+            if shared and shuffle and seed is None:
+                seed = int(np.random.default_rng().integers(2**31))
+            if shared or seed is not None or (steps_per_epoch is not None and not shuffle):
                 parts = (dict(x), y) if sample_weight is None else (dict(x), y, sample_weight)
                 x, steps_per_epoch = self._endless_batches(
                     parts, batch_size, seed, initial_epoch, steps_per_epoch
@@ -570,6 +606,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         Returns:
             The data set, and the steps of an epoch; by default one pass over the arrays.
         """
+        check_keys(parts[0])
         shapes = {
             key: _known_shape(value) for key, value in {**parts[0], "y_target": parts[1]}.items()
         }
@@ -584,19 +621,74 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         first_batch = initial_epoch * batches_per_epoch
         return array_batches(parts, batch_size, seed, first_batch), steps
 
-    def evaluate(self, x: Any = None, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def _own_points_for_replicas(self, x: Any) -> Any:
+        """Gives each sequence its own points where a batch will be split among replicas."""
+        if self.distribute_strategy.num_replicas_in_sync == 1:
+            return x
+        if isinstance(x, tf.data.Dataset):
+            return x.map(_own_points)
+        return tiled_arrays(x) if has_shared_points(x) else x
+
+    def _validation_batches(self, data: Any, batch_size: int | None) -> Any:
+        """Makes batches of arrays for validation if their points are shared."""
+        if isinstance(data, tuple) and data and isinstance(data[0], Mapping):
+            inputs, *others = data
+            inputs, *others = self._batches_of_shared(inputs, batch_size, *others)
+            return inputs if isinstance(inputs, tf.data.Dataset) else (inputs, *others)
+        return self._own_points_for_replicas(data)
+
+    def _batches_of_shared(self, x: Any, batch_size: int | None, *others: Any) -> tuple[Any, ...]:
+        """Makes a data set of arrays whose points are shared, which Keras would not batch.
+
+        Args:
+            x: what Keras takes.
+            batch_size: B. None: that of Keras.
+            others: y and weights, or None.
+
+        Returns:
+            What to hand to Keras instead of `x` and `others`.
+        """
+        x = self._own_points_for_replicas(x)
+        if not has_shared_points(x):
+            return (x, *others)
+        given = [part for part in others if part is not None]
+        return (
+            batches_once((dict(x), *given), batch_size or _KERAS_BATCH_SIZE),
+            *(None for _ in others),
+        )
+
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        sample_weight: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
         """Scores, as `keras.Model.evaluate` does; arrays must be finite at observed points."""
         self._check_data(x, y)
-        return super().evaluate(x, y, *args, **kwargs)
+        are_arrays = isinstance(x, Mapping)
+        x, y, sample_weight = self._batches_of_shared(x, batch_size, y, sample_weight)
+        if are_arrays and isinstance(x, tf.data.Dataset):
+            batch_size = None
+        return super().evaluate(x, y, batch_size, verbose, sample_weight, *args, **kwargs)
 
-    def predict(self, x: Any, *args: Any, **kwargs: Any) -> dict[str, np.ndarray]:
+    def predict(
+        self, x: Any, batch_size: int | None = None, *args: Any, **kwargs: Any
+    ) -> dict[str, np.ndarray]:
         """Predicts, as `keras.Model.predict` does: moments of `predict_samples` joint samples.
 
         Returns:
             `mean` and `stddev`, `[B, N_T, D_y]` each; 0 and 1 at masked targets.
         """
         self._check_data(x, is_scored=False)
-        return super().predict(x, *args, **kwargs)
+        are_arrays = isinstance(x, Mapping)
+        (x,) = self._batches_of_shared(x, batch_size)
+        if are_arrays and isinstance(x, tf.data.Dataset):
+            batch_size = None
+        return super().predict(x, batch_size, *args, **kwargs)
 
     def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Trains on one batch, as `keras.Model.train_on_batch` does, whose arguments these are."""
@@ -700,9 +792,9 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
     def _gradient_step(
         self, optimizer: keras.optimizers.Optimizer, batch: dict[str, tf.Tensor], sample_weight: Any
     ) -> dict[str, tf.Tensor]:
-        weights = self._sequence_weights(batch["target_mask"], sample_weight)
+        weights = self._sequence_weights(batch, sample_weight)
         if self.target_permutations:
-            batch["weights"] = weights
+            batch = {**tile_points(batch), "weights": weights}
             seed = next_seed(self.permutation_seeds)
             batch = shuffle_targets(batch, self.target_permutations, seed)
             weights = batch.pop("weights")
@@ -733,7 +825,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         """One step of `evaluate`."""
         inputs, y_target, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         batch = self._batch_with_targets(inputs, y_target)
-        weights = self._sequence_weights(batch["target_mask"], sample_weight)
+        weights = self._sequence_weights(batch, sample_weight)
         outputs, nll, loss = self._loss(batch, weights, training=False)
         return self._track(batch, outputs, nll, loss, weights)
 
@@ -753,9 +845,10 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         )
         return {"mean": moments["mean"], "stddev": moments["scale"]}
 
-    def _sequence_weights(self, target_mask: tf.Tensor, sample_weight: Any) -> tf.Tensor:
+    def _sequence_weights(self, batch: Mapping[str, tf.Tensor], sample_weight: Any) -> tf.Tensor:
         """Returns the weight of each sequence `[B]`: 0 if no target of it is observed."""
-        weights = tf.cast(tf.reduce_any(target_mask, axis=1), tf.float32)
+        weights = tf.cast(tf.reduce_any(batch["target_mask"], axis=1), tf.float32)
+        weights = tile_sequences(weights, tf.shape(batch["y_target"])[0])
         if sample_weight is None:
             return weights
         sample_weight = tf.cast(sample_weight, tf.float32)
@@ -796,6 +889,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
     ) -> dict[str, tf.Tensor]:
         """Updates the running averages, each sequence counting the same."""
         mask = tf.cast(batch["target_mask"], tf.float32)
+        mask = tile_sequences(mask, tf.shape(batch["y_target"])[0])
         squares = tf.reduce_mean(tf.square(outputs["mean"] - batch["y_target"]), axis=-1)
         mse = tf.math.divide_no_nan(
             tf.reduce_sum(mask * squares, axis=1), tf.reduce_sum(mask, axis=1)

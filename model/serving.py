@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from taylorformer.data_wrangler.batch import SHARED_KEYS, tile_points
 from taylorformer.data_wrangler.whole_files import replaced_whole
 from taylorformer.model.sampling.base import Sampler, batch_spec, support_spec
 
@@ -70,23 +71,32 @@ class Drawing:
         return self._density(self._checked(inputs))
 
     def _checked(self, inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Prepares a batch whose B, N_C and N_T fit: a graph would stretch 1 in silence."""
+        """Prepares a batch whose B, N_C and N_T fit: a graph would stretch 1 in silence.
+
+        x and masks may have 1 in the place of B; each sequence gets its own copy.
+        """
         checks = []
+        batch_size = tf.shape(inputs["y_context"])[0]
         for name, value in inputs.items():
             if name == "y_support":
                 continue
             length = "x_context" if "context" in name else "x_target"
+            sizes = tf.shape(value)[:2]
+            if name in SHARED_KEYS:
+                # 1 stands for all sequences.
+                sizes = tf.where([sizes[0] == 1, False], [batch_size, 0], sizes)
             checks.append(
                 tf.debugging.assert_equal(
-                    tf.shape(value)[:2],
-                    tf.stack([tf.shape(inputs["x_context"])[0], tf.shape(inputs[length])[1]]),
-                    message=f"`{name}` must have the batch and the length of `{length}`",
+                    sizes,
+                    tf.stack([batch_size, tf.shape(inputs[length])[1]]),
+                    message=f"`{name}` must have the batch of `y_context` and the length of "
+                    f"`{length}`",
                 )
             )
         # Where shapes are static there is nothing left to check in the graph.
         with tf.control_dependencies([check for check in checks if check is not None]):
             batch = {name: tf.identity(value) for name, value in inputs.items()}
-        return self._model.prepare(batch)
+        return tile_points(self._model.prepare(batch))
 
     def _draw_samples(
         self, batch: dict[str, tf.Tensor], num_samples: tf.Tensor, seed: tf.Tensor
@@ -96,7 +106,7 @@ class Drawing:
         )
         with tf.control_dependencies([check]):
             num_samples = tf.cast(num_samples, tf.int64)
-        keys = tf.zeros(tf.shape(batch["x_target"])[:1], tf.int64)
+        keys = tf.zeros(tf.shape(batch["y_context"])[:1], tf.int64)
         return self._sampler.draw_all(batch, num_samples, tf.cast(seed, tf.int64), keys)
 
     def _log_prob(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:

@@ -84,6 +84,7 @@ class Taylorformer(ProbabilisticModel):
     """
 
     ROW_PARTS: ClassVar[tuple[str, ...]] = ("call",)
+    shares_points = True
 
     def __init__(
         self,

@@ -6,6 +6,8 @@ not normal, so that gradients stay finite too.
 
 import tensorflow as tf
 
+from taylorformer.data_wrangler.batch import tile_sequences
+
 RIDGE = 1e-4
 _SMALLEST = 1.1754944e-38  # the smallest normal float32
 
@@ -41,7 +43,7 @@ def estimate_derivative(
     `1e-4 trace(dX^T dX) / M`: relative, so that units do not matter.
 
     Args:
-        delta_x: `[B, N, K, M]`.
+        delta_x: `[B, N, K, M]`; 1 in the place of B, here and in `seen`, stands for all.
         delta_y: `[B, N, K, D_y]`.
         seen: `[B, N, K]` bool.
         largest: `max_derivative`, the largest size of a fit entry.
@@ -84,4 +86,5 @@ def _sum_of_products(left: tf.Tensor, right: tf.Tensor) -> tf.Tensor:
 
 def _solve(gram: tf.Tensor, moments: tf.Tensor) -> tf.Tensor:
     """Solves `gram` D^T = `moments`; the ridge keeps `gram` positive definite."""
-    return tf.linalg.cholesky_solve(tf.linalg.cholesky(gram), moments)
+    factor = tile_sequences(tf.linalg.cholesky(gram), tf.shape(moments)[0])
+    return tf.linalg.cholesky_solve(factor, moments)

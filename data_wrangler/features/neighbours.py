@@ -5,7 +5,11 @@ context point, and among all context points and the earlier targets if i is a ta
 numbered 0 .. N - 1, context first.
 """
 
+from collections.abc import Mapping
+
 import tensorflow as tf
+
+from taylorformer.data_wrangler.batch import tile_sequences
 
 _LARGEST = tf.float32.max
 
@@ -62,6 +66,38 @@ def shuffled_order(
     num_points = num_context + tf.shape(x_target)[1]
     noise = tf.random.stateless_uniform([batch_size, num_points], seed)
     return tf.argsort(noise[:, :num_context], axis=-1), tf.argsort(noise, axis=-1)
+
+
+def split_where_ties_differ(batch: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Gives each sequence its own points where the neighbours of shared points depend on y.
+
+    They do where two observed context points have the same x: `canonical_order` then takes the one
+    with the smallest y.
+
+    Args:
+        batch: a prepared batch, with `target_seen`, as the other masks.
+
+    Returns:
+        `x_context`, `x_target`, `context_mask`, `target_seen` and `y_context`, all with the same
+        number of rows: B, or 1 where one search serves all sequences.
+    """
+    x, mask, y = batch["x_context"], batch["context_mask"], batch["y_context"]
+    names = ("x_context", "x_target", "context_mask", "target_seen")
+    rows = {name: batch[name] for name in (*names, "y_context")}
+    if x.shape[0] is not None and x.shape[0] == y.shape[0]:
+        return rows
+    mask = mask[:1]
+    same = mask[:, :, tf.newaxis] & mask[:, tf.newaxis, :]
+    for d in range(x.shape[-1]):
+        same &= x[:1, :, tf.newaxis, d] == x[:1, tf.newaxis, :, d]
+    # A point has the same x as itself.
+    num_same, num_observed = (tf.reduce_sum(tf.cast(some, tf.int32)) for some in (same, mask))
+    size = tf.where(num_same > num_observed, tf.shape(y)[0], tf.shape(x)[0])
+    for name in names:
+        rows[name] = tile_sequences(batch[name], size)
+    y = y[:size]
+    rows["y_context"] = tf.pad(y, [[0, size - tf.shape(y)[0]], [0, 0], [0, 0]])
+    return rows
 
 
 def _counting(x: tf.Tensor) -> tf.Tensor:

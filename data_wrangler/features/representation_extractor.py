@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
-from taylorformer.data_wrangler.batch import prepare_batch
+from taylorformer.data_wrangler.batch import prepare_batch, tile_sequences
 from taylorformer.data_wrangler.checks import (
     check_choice,
     check_number,
@@ -19,6 +19,7 @@ from taylorformer.data_wrangler.features.neighbours import (
     canonical_order,
     nearest_seen_points,
     shuffled_order,
+    split_where_ties_differ,
 )
 from taylorformer.data_wrangler.features.positional_encoding import PositionalEncoding
 from taylorformer.data_wrangler.features.row_features import RowFeatures
@@ -193,6 +194,9 @@ class RepresentationExtractor(RowFeatures):
             - `context_mask` `[B, N_C]` and `target_seen` `[B, N_T]`, bool: which points are seen;
             - `taylor_terms` `[B, N_T, D_y]`: the explicit Taylor terms of the targets up to order
               p about n(i), from derivatives before normalisation. 0 for p = None.
+
+            `x_fe`, `context_mask` and `target_seen` have 1 in the place of B where all sequences
+            share their points.
         """
         return self._features_and_neighbourhood(inputs, training)[0]
 
@@ -204,8 +208,9 @@ class RepresentationExtractor(RowFeatures):
         num_context = tf.shape(batch["x_context"])[1]
         target_seen = batch["target_mask"]
         if "y_target" not in batch:
-            lengths = tf.shape(batch["x_target"])[:2]
-            batch["y_target"] = tf.zeros(tf.concat([lengths, [batch["y_context"].shape[-1]]], 0))
+            y_context = batch["y_context"]
+            lengths = [tf.shape(y_context)[0], tf.shape(batch["x_target"])[1]]
+            batch["y_target"] = tf.zeros([*lengths, y_context.shape[-1]])
             target_seen = tf.zeros_like(target_seen)
         x = tf.concat([batch["x_context"], batch["x_target"]], axis=1)
         y = tf.concat([batch["y_context"], batch["y_target"]], axis=1)
@@ -256,40 +261,48 @@ class RepresentationExtractor(RowFeatures):
         target_seen: tf.Tensor,
         training: bool,
     ) -> dict[str, tf.Tensor]:
-        """Finds neighbours and derivatives of all points, before any normalisation."""
+        """Finds neighbours and derivatives of all points, before any normalisation.
+
+        What reads x alone has as many rows as x: B, or 1 for points that all sequences share.
+        """
         num_neighbours = self._num_neighbours if self._needs_derivative else 1
+        rows = split_where_ties_differ({**batch, "target_seen": target_seen})
         points, seen = nearest_seen_points(
-            batch["x_context"][..., : self._dims],
-            batch["x_target"][..., : self._dims],
-            batch["context_mask"],
-            target_seen,
-            self._orders(batch, training),
+            rows["x_context"][..., : self._dims],
+            rows["x_target"][..., : self._dims],
+            rows["context_mask"],
+            rows["target_seen"],
+            self._orders(rows, training),
             num_neighbours,
         )
-        nearest, has_nearest = points[..., 0], seen[..., :1]
+        points_of_y = tile_sequences(points, tf.shape(y)[0])
+        # Points of equal x are told apart by y alone: what reads x is the same for all sequences.
+        points, seen = points[: tf.shape(x)[0]], seen[: tf.shape(x)[0]]
+        has_nearest = seen[..., :1]
 
-        def of_nearest(values: tf.Tensor) -> tf.Tensor:
-            return tf.where(has_nearest, tf.gather(values, nearest, batch_dims=1), 0.0)
+        def of_nearest(values: tf.Tensor, points: tf.Tensor) -> tf.Tensor:
+            return tf.where(has_nearest, tf.gather(values, points[..., 0], batch_dims=1), 0.0)
 
-        neighbour = {"points": points, "seen": seen, "has_n": has_nearest, "observed": observed}
-        neighbour["x_n"], neighbour["y_n"] = of_nearest(x), of_nearest(y)
+        neighbour = {"points": points_of_y, "seen": seen, "has_n": has_nearest}
+        neighbour["observed"] = observed
+        neighbour["x_n"], neighbour["y_n"] = of_nearest(x, points), of_nearest(y, points_of_y)
         neighbour["dx"] = tf.where(has_nearest, x - neighbour["x_n"], 0.0)
         neighbour["x_nn"], neighbour["dx_n"] = (
-            of_nearest(neighbour["x_n"]),
-            of_nearest(neighbour["dx"]),
+            of_nearest(neighbour["x_n"], points),
+            of_nearest(neighbour["dx"], points),
         )
         if self._needs_derivative:
             x_of_points = tf.gather(x[..., : self._dims], points, batch_dims=1)
             neighbour["delta_x"] = x[:, :, tf.newaxis, : self._dims] - x_of_points
-            neighbour["y_of_points"] = tf.gather(y, points, batch_dims=1)
+            neighbour["y_of_points"] = tf.gather(y, points_of_y, batch_dims=1)
         self._add_of_itself(neighbour, y)
         if self._needs_derivative:
-            self._add_of_nearest(neighbour, ("d",), of_nearest(self._packed(neighbour, ("d",))))
+            packed = self._packed(neighbour, ("d",))
+            self._add_of_nearest(neighbour, ("d",), of_nearest(packed, points_of_y))
         if self._needs_second_derivative:
             self._add_second_of_itself(neighbour)
-            self._add_of_nearest(
-                neighbour, ("dd", "d2"), of_nearest(self._packed(neighbour, ("dd", "d2")))
-            )
+            packed = self._packed(neighbour, ("dd", "d2"))
+            self._add_of_nearest(neighbour, ("dd", "d2"), of_nearest(packed, points_of_y))
         return neighbour
 
     def _add_of_itself(self, neighbour: dict[str, tf.Tensor], y: tf.Tensor) -> None:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
+from taylorformer.data_wrangler.batch import tile_sequences
 from taylorformer.data_wrangler.checks import check_choice
 from taylorformer.data_wrangler.features.representation_extractor import RepresentationExtractor
 
@@ -48,7 +49,9 @@ class LocalTaylor(keras.layers.Layer):
 
     Args:
         network: a layer that takes the dictionary of features of the extractor and returns a
-            dictionary with `mean` `[B, N_T, D_y]` (and anything else, which is handed on).
+            dictionary with `mean` `[B, N_T, D_y]` (and anything else, which is handed on). Every
+            feature has B rows, unless the layer has an attribute `shares_points` that is True: then
+            `x_fe`, `context_mask` and `target_seen` have 1 row for points that all share.
         representation_extractor: makes the features and the explicit terms. None: a
             `RepresentationExtractor` of the order wanted, with its other defaults.
         taylor_order: p.
@@ -96,6 +99,9 @@ class LocalTaylor(keras.layers.Layer):
             The outputs of the wrapped layer, with the explicit terms added to `mean`.
         """
         features = self.representation_extractor(inputs, training=training)
+        if not getattr(self.network, "shares_points", False):
+            for name in ("x_fe", "context_mask", "target_seen"):
+                features[name] = tile_sequences(features[name], tf.shape(features["y"])[0])
         outputs = dict(self.network(features, training=training))
         outputs["mean"] = tf.cast(outputs["mean"], tf.float32)
         if self.taylor_order is not None:

@@ -51,6 +51,7 @@ class MHAXNet(keras.layers.Layer):
     """
 
     ROW_PARTS: ClassVar[tuple[str, ...]] = ("call", "head", "row_head")
+    shares_points = True
 
     def __init__(
         self,

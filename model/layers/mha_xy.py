@@ -5,6 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 import keras
 import tensorflow as tf
 
+from taylorformer.data_wrangler.batch import tile_sequences
 from taylorformer.model.layers.attention_block import AttentionBlock
 from taylorformer.model.layers.dense import (
     JoinedDense,
@@ -98,7 +99,8 @@ class MHAXY(AttentionTower):
         """Runs the tower.
 
         Args:
-            x_fe: `[B, N, F_x]`, features of x, context rows first.
+            x_fe: `[B, N, F_x]`, features of x, context rows first. Here and in the masks 1 in the
+                place of B stands for all sequences.
             y_fe: `[B, N, F_y]`, features that read the y of the point itself.
             y_seen: `[B, N, F_s]`, features that read y of seen points only.
             visible: `[B, N_T, N]` bool, what target rows see.
@@ -109,6 +111,7 @@ class MHAXY(AttentionTower):
             O_XY `[B, N_T, width]`, float32.
         """
         num_context = tf.shape(context_visible)[-1]
+        x_fe = tile_sequences(x_fe, tf.shape(y_fe)[0])
         key = self.row_features(x_fe, y_seen, y_fe)
         hidden = self.row_features(x_fe[:, num_context:], y_seen[:, num_context:], None)
         query = tf.concat([key[:, :num_context], hidden], axis=1)

@@ -289,8 +289,14 @@ def test_batches_of_arrays_are_the_same_from_any_batch_on(seed):
     values = np.arange(8)
 
     def batches(first, count):
-        dataset = array_batches({"v": values}, 3, seed, first).take(count)
-        return [batch["v"].numpy().tolist() for batch in dataset]
+        parts = {"y_context": values, "x_context": np.zeros(1)}, 10 * values
+        rows = []
+        for inputs, y_target in array_batches(parts, 3, seed, first).take(count):
+            # What all sequences share is in every batch.
+            assert inputs["x_context"].shape == (1,)
+            rows.append(inputs["y_context"].numpy().tolist())
+            assert y_target.numpy().tolist() == [10 * row for row in rows[-1]]
+        return rows
 
     everything = batches(0, 12)
     assert [len(batch) for batch in everything] == [3, 3, 2] * 4
