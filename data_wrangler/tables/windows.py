@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Keys are 64-bit integers.
 _KEY_BYTES = 8
+# Steps of numbers are even up to rounding; those of dates are whole numbers.
+_UNEVEN = 1e-9
 
 
 class _Table(NamedTuple):
@@ -55,6 +57,10 @@ class Windows:
     A window is identified by its first row in the panel, and made when it is asked for: nothing is
     copied ahead of time. All public methods take these rows as `starts`, `[B]` integers.
 
+    Where all steps of time are even and there are no covariates, all windows have the same x, and
+    batches hold it once, in 1 row (see `taylorformer.data_wrangler.batch`); masks too where no
+    value is missing.
+
     Example:
         >>> from taylorformer.data_wrangler import Split, load_mauna_loa_co2
         >>> co2 = load_mauna_loa_co2()
@@ -63,7 +69,7 @@ class Windows:
         >>> windows = Windows(co2, WindowScaler.fit(co2, spec, split.train_end))
         >>> inputs, y_target = windows.batch(split.window_starts(spec, "test")[:5])
         >>> inputs["x_context"].shape, y_target.shape
-        ((5, 104, 1), (5, 52, 1))
+        ((1, 104, 1), (5, 52, 1))
 
     Args:
         data: G series.
@@ -111,6 +117,24 @@ class Windows:
             scaler.softness[numbers],
             np.where(last < 0, 0.0, panel.values[last, columns]),
         )
+        self._shared_x = self._x_of_all_windows()
+        self._shared_mask = np.ones((1, self.spec.length), bool) if panel.observed.all() else None
+
+    def _x_of_all_windows(self) -> np.ndarray | None:
+        """Returns the x of any window, `[1, L, 1]`, or None if they are not all the same."""
+        panel, length = self.panel, self.spec.length
+        longest = int(np.argmax(np.diff(panel.offsets)))
+        start = int(panel.offsets[longest])
+        if self.scaler.num_covariates or panel.offsets[longest + 1] - start < length:
+            return None
+        # Steps from one series to the next are none.
+        steps = np.delete(np.diff(panel.time), panel.offsets[1:-1] - 1)
+        uneven = abs(steps - steps[0]) > _UNEVEN * abs(steps[0])
+        if uneven.any():
+            return None
+        time = panel.time[np.newaxis, start : start + length]
+        origin = time[:, self.spec.context_length - 1]
+        return self.scaler.scale_x(time, origin, np.zeros((*time.shape, 0)))
 
     def _numbers_in_scaler(self) -> list[int]:
         names, scaler_names = self.panel.names, self.scaler.names
@@ -359,19 +383,22 @@ class Windows:
 
     def _batch(self, starts: Any, table: _Table, ops: ArrayOps) -> tuple[dict[str, Any], Any]:
         rows = starts[:, np.newaxis] + np.arange(self.spec.length)
-        time = ops.take(table.time, rows)
         observed = ops.take(table.observed, rows)
         context, target = slice(self.spec.context_length), slice(self.spec.context_length, None)
-        origin = time[:, self.spec.context_length - 1]
-        x = self.scaler.scale_x(time, origin, ops.take(table.covariates, rows), ops)
+        x = self._shared_x
+        if x is None:
+            time = ops.take(table.time, rows)
+            origin = time[:, self.spec.context_length - 1]
+            x = self.scaler.scale_x(time, origin, ops.take(table.covariates, rows), ops)
         scaling = self._value_scaling(starts, table, ops)
         y = scaling.model_input(ops.take(table.values, rows), observed)
+        mask = observed if self._shared_mask is None else self._shared_mask
         inputs = {
             "x_context": x[:, context],
             "y_context": y[:, context],
             "x_target": x[:, target],
-            "context_mask": observed[:, context],
-            "target_mask": observed[:, target],
+            "context_mask": mask[:, context],
+            "target_mask": mask[:, target],
         }
         if scaling.transform is not None:
             inputs["y_support"] = scaling.parts

@@ -90,6 +90,6 @@ def test_a_rearranged_batch_is_marked(masked_names):
 
 def test_shapes_are_checked_also_of_what_was_prepared():
     batch, other = prepare_batch(_inputs()), prepare_batch(_inputs())
-    batch["x_target"] = other["x_target"][:1]
+    batch["x_target"] = tf.repeat(other["x_target"], 2, axis=0)
     with pytest.raises(ValueError, match="`x_target` must have the shape"):
         prepare_batch(batch)

@@ -15,7 +15,6 @@ from taylorformer.data_wrangler.batch import (
     tile_points,
     tiled_arrays,
 )
-from taylorformer.model.keras_private import sublayers
 from taylorformer.training_and_evaluation.training.training_step import TrainingStep
 
 B, N_C, N_T = 4, 6, 5
@@ -51,6 +50,10 @@ def shared_batch(case, equal_x=False, masked=True, num_context=N_C, num_target=N
         y_target = y_target.copy()
         y_target[:, 1] = np.nan
     return inputs, y_target
+
+
+def numpy_outputs(outputs):
+    return {key: np.asarray(value) for key, value in outputs.items()}
 
 
 def assert_close(left, right, tolerance=2e-5):
@@ -184,16 +187,14 @@ def test_no_target_changes_an_earlier_one_or_another_sequence():
     inputs, y_target = shared_batch(case, masked=False)
     model = case.make()
     for training in (False, True):
-        states = [layer.trainable for layer in sublayers(model)]
-        before = model({**inputs, "y_target": y_target}, training=training)
+        before = numpy_outputs(model({**inputs, "y_target": y_target}, training=training))
         for j in range(N_T):
             changed = y_target.copy()
             changed[1, j] += 1e3
-            after = model({**inputs, "y_target": changed}, training=training)
+            after = numpy_outputs(model({**inputs, "y_target": changed}, training=training))
             for key in before:
                 np.testing.assert_array_equal(after[key][1, : j + 1], before[key][1, : j + 1])
                 np.testing.assert_array_equal(after[key][[0, 2, 3]], before[key][[0, 2, 3]])
-        assert states == [layer.trainable for layer in sublayers(model)]
 
 
 @pytest.mark.parametrize("validation", [None, "split", "arrays"])

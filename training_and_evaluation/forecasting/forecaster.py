@@ -14,6 +14,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from taylorformer.data_wrangler.batch import tiled_arrays
 from taylorformer.data_wrangler.checks import (
     check_choice,
     check_integer,
@@ -511,6 +512,7 @@ class Forecaster(BaseEstimator):
         self, windows: Windows, inputs: Mapping[str, np.ndarray], starts: np.ndarray
     ) -> list[str]:
         """Says of each series whose x leaves the range of training from where to where it goes."""
+        inputs = tiled_arrays(inputs)
         x = np.concatenate([inputs["x_context"], inputs["x_target"]], axis=1)[..., 0]
         low, high = self.x_range_
         ranges = []
