@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import pytest
 
 from taylorformer.comparison_models.attentive_neural_process import AttentiveNeuralProcess
 from taylorformer.comparison_models.mlp import MLP
@@ -281,3 +282,15 @@ MODELS = [
         2,
     ),
 ]
+
+# Variants of models of which another one stands in the quick tests.
+_SLOW = ("taylorformer_second", "taylorformer_x_only", "taylorformer_xy_only", "tnp_2d")
+
+every_model = pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.name, marks=[pytest.mark.slow] if case.name in _SLOW else [])
+        for case in MODELS
+    ],
+)
+"""Runs a test on every model, the variants among the slow tests."""

@@ -13,7 +13,7 @@ import tensorflow as tf
 from taylorformer.data_wrangler.batch import prepare_batch
 
 layers = pytest.mark.parametrize("case", conformance.LAYERS, ids=lambda case: case.name)
-models = pytest.mark.parametrize("case", conformance.MODELS, ids=lambda case: case.name)
+models = conformance.every_model
 
 
 def _flat(outputs):

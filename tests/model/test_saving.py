@@ -145,11 +145,20 @@ FREEZINGS = [
     _freeze_one_weight,
     _freeze_everything,
 ]
+QUICK_FREEZINGS = [_freeze_one_weight, _freeze_everything]
 
 
 @pytest.mark.parametrize(
     "freeze, trained_before",
-    [(_nothing, False), (_freeze_tower, False), *((freeze, True) for freeze in FREEZINGS)],
+    [
+        *((freeze, False) for freeze in (_nothing, _freeze_tower)),
+        *((freeze, True) for freeze in QUICK_FREEZINGS),
+        *(
+            pytest.param(freeze, True, marks=pytest.mark.slow)
+            for freeze in FREEZINGS
+            if freeze not in QUICK_FREEZINGS
+        ),
+    ],
     ids=lambda value: getattr(value, "__name__", "trained" if value else "new").strip("_"),
 )
 def test_what_is_frozen_stays_frozen_and_training_continues(tmp_path, freeze, trained_before):
@@ -191,7 +200,7 @@ def test_what_is_frozen_stays_frozen_and_training_continues(tmp_path, freeze, tr
             np.testing.assert_array_equal(ours, old)
 
 
-@pytest.mark.parametrize("case", conformance.MODELS, ids=lambda case: case.name)
+@conformance.every_model
 def test_any_layer_of_any_model_stays_frozen(case, tmp_path):
     inputs, y_target = case.data()
     model = case.make()
@@ -203,7 +212,7 @@ def test_any_layer_of_any_model_stays_frozen(case, tmp_path):
         assert _flags(keras.saving.load_model(tmp_path / "model.keras")) == _flags(model)
 
 
-@pytest.mark.parametrize("case", conformance.MODELS, ids=lambda case: case.name)
+@conformance.every_model
 def test_what_is_frozen_before_the_weights_are_made_is_frozen(case):
     model = case.make()
     model.trainable = False

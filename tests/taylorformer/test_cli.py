@@ -275,6 +275,7 @@ def test_frequencies_and_a_future_that_is_not_sorted(folder, run, tmp_path):
     assert list(pd.read_csv(output)["ds"]) == ["2020-03-31", "2020-04-02", "2020-04-03"]
 
 
+@pytest.mark.slow
 def test_several_targets_covariates_and_other_forms_of_numbers(run, tmp_path):
     rng = np.random.default_rng(0)
     table = wave_table(60).assign(z=rng.normal(size=60), heat=rng.normal(size=60))

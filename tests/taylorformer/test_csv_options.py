@@ -30,6 +30,7 @@ def write_logger(path, rows=80):
     return path
 
 
+@pytest.mark.slow
 def test_a_file_of_a_logger_is_trained_on_and_forecast(run, tmp_path):
     table, model, output = (
         write_logger(tmp_path / "a table.txt"),

@@ -15,13 +15,17 @@ from taylorformer.model.sampling.taylorformer_loop import TaylorformerLoop
 from taylorformer.model.taylorformer import Taylorformer
 
 ONE_LAYER = {**conformance.TINY, "num_layers": 1, "encoding_dim": 4, "seed": 3}
+QUICK = ("taylorformer", "taylorformer_covariates", "tnp")
 SIZES = [(5, 4), (0, 3), (1, 3), (6, 1)]
 
 
 @pytest.mark.parametrize(
     "case",
-    [case for case in conformance.MODELS if case.autoregressive],
-    ids=lambda case: case.name,
+    [
+        pytest.param(case, id=case.name, marks=[pytest.mark.slow] * (case.name not in QUICK))
+        for case in conformance.MODELS
+        if case.autoregressive
+    ],
 )
 def test_every_model_with_and_without_masks(eagerly, case):
     model = case.make()
@@ -31,7 +35,10 @@ def test_every_model_with_and_without_masks(eagerly, case):
     assert_close(*both(model, inputs, num_samples=2))
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "order",
+    [pytest.param(order, marks=[pytest.mark.slow] * (order != "random")) for order in ORDERS],
+)
 def test_orders_as_one_graph_and_with_xla(order):
     model = conformance.MODELS[0].make(num_layers=1)
     inputs = masked(conformance.points(num_context=5, num_target=4)[0])

@@ -9,7 +9,9 @@ from taylorformer.data_wrangler import read_table
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
 
 
-@pytest.mark.parametrize("last", ["2024-03-30 22:00", "2024-10-26 23:00"])
+@pytest.mark.parametrize(
+    "last", [pytest.param("2024-03-30 22:00", marks=pytest.mark.slow), "2024-10-26 23:00"]
+)
 def test_a_forecast_is_read_as_future_and_as_past(last, tmp_path):
     end = pd.Timestamp(last, tz="Europe/Berlin")
     hours = pd.date_range(end=end, periods=80, freq="h")

@@ -11,6 +11,9 @@ from taylorformer.data_wrangler.tables.split import Split
 from taylorformer.data_wrangler.tables.windows import Windows
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
 
+# The other ones are among the slow tests.
+QUICK = (("window", (1e6, 0)), ("standard", (1, 1e9)))
+
 
 def counts(rows=90, seed=0):
     """Daily counts, most of them 0, one missing."""
@@ -162,8 +165,14 @@ def test_only_the_column_with_a_bound_is_bounded():
     assert np.isfinite(scores["free_running_crps"][0])
 
 
-@pytest.mark.parametrize("scaling", ["window", "standard"])
-@pytest.mark.parametrize(("factor", "shift"), [(1e-6, 0), (1e6, 0), (1, 1e9), (1e-150, 0)])
+@pytest.mark.parametrize(
+    ("scaling", "factor", "shift"),
+    [
+        pytest.param(scaling, *units, marks=[pytest.mark.slow] * ((scaling, units) not in QUICK))
+        for scaling in ("window", "standard")
+        for units in ((1e-6, 0), (1e6, 0), (1, 1e9), (1e-150, 0))
+    ],
+)
 def test_other_units_give_the_same_forecast(scaling, factor, shift):
     table = wave_table(mean=40.0, spread=3.0)
     other = table.assign(y=table["y"] * factor + shift)
