@@ -246,6 +246,30 @@ def test_arrays_are_scored_sequence_by_sequence():
     assert scores[0] == pytest.approx(scores[1], rel=1e-5)
 
 
+def test_a_served_model_takes_shared_points(tmp_path):
+    inputs, y_target = shared_batch(conformance.MODELS[0], masked=False)
+    inputs = {key: value for key, value in inputs.items() if not key.endswith("_mask")}
+    model = conformance.MODELS[0].make()
+    model(inputs, training=False)
+    model.export(tmp_path / "served")
+    served = tf.saved_model.load(str(tmp_path / "served")).signatures
+    answers = []
+    for batch in (inputs, tiled_arrays(inputs)):
+        tensors = {key: tf.constant(value) for key, value in batch.items()}
+        answers.append(
+            (
+                served["log_prob"](**tensors, y_target=tf.constant(y_target))["log_prob"],
+                served["sample"](**tensors, num_samples=tf.constant(2), seed=tf.constant(1)),
+            )
+        )
+    assert answers[0][0].shape == (B,)
+    assert_close(*answers)
+    wrong = {**inputs, "y_context": inputs["y_context"][:3], "x_target": np.zeros([2, N_T, 1])}
+    wrong = {key: tf.constant(value, tf.float32) for key, value in wrong.items()}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="`x_target` must have the batch"):
+        served["sample"](**wrong, num_samples=tf.constant(2), seed=tf.constant(1))
+
+
 def test_sizes_that_do_not_fit_are_named():
     shapes = {"x_context": (3, 6, 1), "y_context": (4, 6, 1), "x_target": (1, 5, 1)}
     with pytest.raises(ValueError, match=r"B = 3. Received: x_context: \[3, 6, 1\]"):
