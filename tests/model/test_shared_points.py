@@ -197,8 +197,16 @@ def test_no_target_changes_an_earlier_one_or_another_sequence():
                 np.testing.assert_array_equal(after[key][[0, 2, 3]], before[key][[0, 2, 3]])
 
 
-@pytest.mark.parametrize("validation", [None, "split", "arrays"])
-@pytest.mark.parametrize("seed", [3, None])
+@pytest.mark.parametrize(
+    ("seed", "validation"),
+    [
+        (3, "arrays"),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in ((3, None), (3, "split"), (None, None), (None, "split"), (None, "arrays"))
+        ),
+    ],
+)
 def test_arrays_are_trained_on_sequence_by_sequence(seed, validation):
     case = conformance.MODELS[0]
     inputs, y_target = shared_batch(case, batch_size=10)
