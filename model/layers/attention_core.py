@@ -23,6 +23,9 @@ _LARGEST_KEPT = 2**24
 _PIECE = 2**19
 _PARALLEL_PIECES = 4
 
+# Traced and optimised once for all layers, and not once for each.
+_once = tf.function(autograph=False, experimental_attributes={"_noinline": True})
+
 _Gradients = tuple[tf.Tensor, tf.Tensor, tf.Tensor]
 
 
@@ -52,12 +55,13 @@ def attend(
         visible = visible[:, tf.newaxis]
     num_heads, value_heads, features = queries.shape[1], values.shape[1], values.shape[-1]
     batch, rows = tf.shape(values)[0], tf.shape(queries)[2]
+    static_shape = [values.shape[0], num_heads, None, features]
     weights_batch = _size(queries, 0)
     if visible is not None:
         weights_batch = _larger(weights_batch, _size(visible, 0))
     if _same(weights_batch, _size(values, 0)):
         attended = _attend_one_to_one(queries, keys, values, visible)
-        return tf.ensure_shape(attended, [values.shape[0], num_heads, None, features])
+        return tf.ensure_shape(attended, static_shape)
     # Values that share their weights are put side by side: all of them are one product. Where
     # none do, `shared` is 1 and nothing changes.
     shared = batch // weights_batch
@@ -69,7 +73,7 @@ def attend(
     attended = tf.reshape(attended, [weights_batch, num_heads, rows, shared, features])
     attended = tf.transpose(attended, [3, 0, 1, 2, 4])
     attended = tf.reshape(attended, [batch, num_heads, rows, features])
-    return tf.ensure_shape(attended, [values.shape[0], num_heads, None, features])
+    return tf.ensure_shape(attended, static_shape)
 
 
 def masked_weights(queries: tf.Tensor, keys: tf.Tensor, visible: tf.Tensor | None) -> tf.Tensor:
@@ -98,7 +102,7 @@ def _attend_one_to_one(
     ) -> tuple[tf.Tensor, Callable[[tf.Tensor], _Gradients]]:
         attended, kept = _choose(
             in_pieces,
-            lambda: _forward_in_pieces(queries, keys, values, visible),
+            lambda: _forward_in_pieces(*map(tf.stop_gradient, (queries, keys, values)), visible),
             lambda: _forward(queries, keys, values, visible),
         )
         attended = _zero_unless(sees, attended)
@@ -109,9 +113,11 @@ def _attend_one_to_one(
             ) -> tuple[_Gradients, Callable[..., list[tf.Tensor]]]:
                 # A row that sees nothing has uniform weights here; its part in every sum is 0.
                 given = _zero_unless(sees, upstream)
-                parts = queries, keys, values, visible, attended, kept, given
+                parts = queries, keys, values
                 gradients = _choose(
-                    in_pieces, lambda: _backward_in_pieces(*parts), lambda: _backward(*parts)
+                    in_pieces,
+                    lambda: _backward_in_pieces(*parts, visible, attended, given),
+                    lambda: _backward(*parts, attended, kept, given),
                 )
 
                 def second(*upstreams: tf.Tensor) -> list[tf.Tensor]:
@@ -122,7 +128,7 @@ def _attend_one_to_one(
                         weights = masked_weights(queries, keys, visible)
                         given = _zero_unless(sees, upstream)
                         output = _weigh(weights, values)
-                        outputs = _backward(queries, keys, values, visible, output, weights, given)
+                        outputs = _backward(queries, keys, values, output, weights, given)
                     return tape.gradient(
                         outputs,
                         inputs,
@@ -151,13 +157,11 @@ def _backward(
     queries: tf.Tensor,
     keys: tf.Tensor,
     values: tf.Tensor,
-    visible: tf.Tensor | None,
     attended: tf.Tensor,
     weights: tf.Tensor,
     upstream: tf.Tensor,
 ) -> _Gradients:
     """Returns the gradients of queries, keys and values, from the weights."""
-    del visible
     dtype = values.dtype
     sums = tf.cast(upstream, tf.float32) * tf.cast(attended, tf.float32)
     sums = tf.reduce_sum(sums, axis=-1, keepdims=True)
@@ -181,32 +185,27 @@ def _backward(
     return _sum_to(of_queries, queries), _sum_to(of_keys, keys), of_values
 
 
+@_once
 def _forward_in_pieces(
     queries: tf.Tensor, keys: tf.Tensor, values: tf.Tensor, visible: tf.Tensor | None
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the output and the logarithm of each row's sum, `[W, H, R, 1]`."""
+    """Returns the output, and an empty tensor instead of weights."""
 
-    def piece(numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def piece(numbers: tf.Tensor) -> tuple[tf.Tensor]:
         query, key, value, seen = _take(numbers, queries.shape[1], queries, keys, values, visible)
-        scores = _scores(query, key, seen)
-        weights = tf.nn.softmax(scores)
-        # The largest weight is 1 over the sum of exp(score - largest score).
-        largest = tf.reduce_max(scores, axis=-1, keepdims=True)
-        logarithm = largest - tf.math.log(tf.reduce_max(weights, axis=-1, keepdims=True))
-        return _weigh(weights, value), logarithm
+        return (_weigh(masked_weights(query, key, seen), value),)
 
-    dtypes = values.dtype, tf.float32
-    attended, logarithms = _run_pieces(piece, dtypes, queries, keys, values)
-    return attended, logarithms
+    (attended,) = _run_pieces(piece, (values.dtype,), queries, keys, values)
+    return attended, tf.zeros([tf.shape(values)[0], queries.shape[1], 0, 0])
 
 
+@_once
 def _backward_in_pieces(
     queries: tf.Tensor,
     keys: tf.Tensor,
     values: tf.Tensor,
     visible: tf.Tensor | None,
     attended: tf.Tensor,
-    logarithms: tf.Tensor,
     upstream: tf.Tensor,
 ) -> _Gradients:
     """Returns the gradients of queries, keys and values, and makes the weights again."""
@@ -214,11 +213,9 @@ def _backward_in_pieces(
     def piece(numbers: tf.Tensor) -> _Gradients:
         count = queries.shape[1]
         query, key, value, seen = _take(numbers, count, queries, keys, values, visible)
-        output, logarithm, given = (
-            _take_heads(tensor, numbers, count) for tensor in (attended, logarithms, upstream)
-        )
-        weights = tf.exp(_scores(query, key, seen) - logarithm)
-        return _backward(query, key, value, None, output, weights, given)
+        output, given = (_take_heads(tensor, numbers, count) for tensor in (attended, upstream))
+        weights = masked_weights(query, key, seen)
+        return _backward(query, key, value, output, weights, given)
 
     dtypes = queries.dtype, keys.dtype, values.dtype
     of_queries, of_keys, of_values = _run_pieces(piece, dtypes, queries, keys, values)
