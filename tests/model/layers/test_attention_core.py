@@ -183,3 +183,10 @@ def test_it_is_exported(rng, tmp_path, kept):
     expected = _gradients(attend, tensors, visible)
     tf.saved_model.save(module, str(tmp_path))
     _assert_near(_gradients(tf.saved_model.load(str(tmp_path)).attend, tensors, visible), expected)
+
+
+def test_under_a_distribution_strategy(rng, kept):
+    case = _case(rng, SHAPES[0])
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    run = tf.function(lambda: strategy.run(lambda: _gradients(attend, *case)), autograph=False)
+    _assert_near(run(), _gradients(_plain, *case))
