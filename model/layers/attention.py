@@ -6,17 +6,16 @@ import keras
 import tensorflow as tf
 
 from taylorformer.data_wrangler.checks import check_integer, check_optional_integer
+from taylorformer.model.layers.attention_core import HIDDEN, attend, masked_weights
 from taylorformer.model.layers.dense import (
     LARGEST_FLOAT16,
     JoinedDense,
     apply_dense,
     apply_joined,
+    is_plain_dense,
     seeded_dense,
     within_range,
 )
-
-_HIDDEN = tf.float32.min / 2
-"""The score of what is hidden: exp of it is 0, and a difference of two such scores is finite."""
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -58,6 +57,7 @@ class MultiHeadAttention(keras.layers.Layer):
         "_finish",
         "_keys",
         "_project",
+        "_project_weighted",
         "_queries",
     )
 
@@ -93,9 +93,12 @@ class MultiHeadAttention(keras.layers.Layer):
     ) -> tf.Tensor:
         """Attends.
 
+        Query, key and `visible` may be of one sequence where the values are of B: the weights are
+        then made once.
+
         Args:
-            query: `[B, R, F_q]`.
-            key: `[B, N, F_k]`.
+            query: `[B, R, F_q]` or `[1, R, F_q]`.
+            key: `[B, N, F_k]` or `[1, N, F_k]`, as the query.
             value: `[B, N, F_v]`.
             visible: `[B, R, N]` bool, what each row sees; a size of 1 stands for all. None:
                 everything.
@@ -112,20 +115,29 @@ class MultiHeadAttention(keras.layers.Layer):
                     f"`{name}` must have three axes, [B, R, N]. Received: {list(mask.shape)}"
                 )
         queries = self._queries(query)
-        keys, values = self.keys_and_values(key, value)
-        if context_visible is None:
-            attended = self._attend(queries, keys, values, visible)
+        # The order of two products does not matter: narrow values are weighted before they are
+        # projected, which is less work.
+        narrow = value.shape[-1] < self.head_dim and is_plain_dense(self.value_dense)
+        if narrow:
+            keys = self._keys(key)
+            dtype = self.compute_dtype
+            values = tf.cast(within_range(value, dtype), dtype)[:, tf.newaxis]
         else:
-            num_context = tf.shape(context_visible)[-1]
-            context = self._attend(
-                queries[:, :, :num_context],
-                keys[:, :, :num_context],
-                values[:, :, :num_context],
-                context_visible,
-            )
-            target = self._attend(queries[:, :, num_context:], keys, values, visible)
-            attended = tf.concat([context, target], axis=2)
-        return self._finish(attended)
+            keys, values = self.keys_and_values(key, value)
+
+        def attend_part(queries: tf.Tensor, end: Any, visible: tf.Tensor | None) -> tf.Tensor:
+            attended = self._attend(queries, keys[:, :, :end], values[:, :, :end], visible)
+            if not narrow:
+                return attended
+            sees = None if visible is None else tf.reduce_any(visible, axis=-1)
+            return self._project_weighted(attended, sees)
+
+        if context_visible is None:
+            return self._finish(attend_part(queries, None, visible))
+        num_context = tf.shape(context_visible)[-1]
+        context = attend_part(queries[:, :, :num_context], num_context, context_visible)
+        target = attend_part(queries[:, :, num_context:], None, visible)
+        return self._finish(tf.concat([context, target], axis=2))
 
     @property
     def row_denses(self) -> list[keras.layers.Dense]:
@@ -142,9 +154,8 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def attention_weights(self, query: tf.Tensor, key: tf.Tensor, visible: tf.Tensor) -> tf.Tensor:
         """Returns the weights `[B, H, R, N]`, float32, all 0 in rows that see nothing."""
-        scores = tf.matmul(self._queries(query), self._keys(key), transpose_b=True)
         visible = visible[:, tf.newaxis]
-        weights = tf.nn.softmax(tf.where(visible, tf.cast(scores, tf.float32), _HIDDEN))
+        weights = masked_weights(self._queries(query), self._keys(key), visible)
         return tf.where(tf.reduce_any(visible, axis=-1, keepdims=True), weights, 0.0)
 
     def columns(self, projected: tf.Tensor) -> list[tf.Tensor]:
@@ -199,11 +210,11 @@ class MultiHeadAttention(keras.layers.Layer):
         queries = tf.transpose(query, [1, 2, 3, 0])
         shared = tf.matmul(queries, context[0], transpose_b=True)
         shared = tf.cast(shared, tf.float32)
-        shared = tf.where(context_mask[:, tf.newaxis, tf.newaxis], shared, _HIDDEN)
+        shared = tf.where(context_mask[:, tf.newaxis, tf.newaxis], shared, HIDDEN)
         drawn = tf.reduce_sum(tf.cast(earlier[0] * query, tf.float32), axis=1)
-        drawn = tf.where(earlier_mask[..., tf.newaxis, tf.newaxis], drawn, _HIDDEN)
+        drawn = tf.where(earlier_mask[..., tf.newaxis, tf.newaxis], drawn, HIDDEN)
         largest = tf.maximum(tf.reduce_max(shared, axis=-1), tf.reduce_max(drawn, axis=0))
-        largest = tf.maximum(largest, _HIDDEN)
+        largest = tf.maximum(largest, HIDDEN)
         shared, drawn = tf.exp(shared - largest[..., tf.newaxis]), tf.exp(drawn - largest)
         total = tf.reduce_sum(shared, axis=-1) + tf.reduce_sum(drawn, axis=0)
         dtype = context[1].dtype
@@ -226,14 +237,22 @@ class MultiHeadAttention(keras.layers.Layer):
         Returns:
             `[B, S, width]` in the compute dtype.
         """
+        return self._finish(self._project_weighted(weighted, sees[:, tf.newaxis]))
+
+    def _project_weighted(self, weighted: tf.Tensor, sees: tf.Tensor | None) -> tf.Tensor:
+        """Projects weighted values `[B, H, R, F_v]` to `[B, H, R, d]`, by what rows see `[B, R]`.
+
+        A row that sees nothing is 0, and has no bias.
+        """
         dtype = self.compute_dtype
         dense = self.value_dense
         size = weighted.shape[-1]
         kernel = tf.reshape(tf.cast(dense.kernel, dtype), [size, self.num_heads, self.head_dim])
         bias = tf.reshape(tf.cast(dense.bias, dtype), [self.num_heads, 1, self.head_dim])
         values = tf.matmul(tf.cast(weighted, dtype), tf.transpose(kernel, [1, 0, 2])) + bias
-        values = tf.where(sees[:, tf.newaxis, tf.newaxis, tf.newaxis], values, 0.0)
-        return self._finish(values)
+        if sees is None:
+            return values
+        return tf.where(sees[:, tf.newaxis, :, tf.newaxis], values, tf.zeros([], dtype))
 
     def _queries(self, query: tf.Tensor) -> tf.Tensor:
         return self.bounded(self._project(self.query_dense, query) * self.head_dim**-0.5)
@@ -266,16 +285,7 @@ class MultiHeadAttention(keras.layers.Layer):
     def _attend(
         queries: tf.Tensor, keys: tf.Tensor, values: tf.Tensor, visible: tf.Tensor | None
     ) -> tf.Tensor:
-        scores = tf.cast(tf.matmul(queries, keys, transpose_b=True), tf.float32)
-        if visible is None:
-            return tf.matmul(tf.cast(tf.nn.softmax(scores), values.dtype), values)
-        visible = visible[:, tf.newaxis]
-        # Chosen, not added: a huge score of a hidden row must not come through.
-        scores = tf.where(visible, scores, _HIDDEN)
-        weights = tf.cast(tf.nn.softmax(scores), values.dtype)
-        sees_something = tf.reduce_any(visible, axis=-1, keepdims=True)
-        attended = tf.matmul(weights, values)
-        return tf.where(sees_something, attended, tf.zeros_like(attended))
+        return attend(queries, keys, values, visible)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
