@@ -9,12 +9,10 @@ median over pairs of the ratio AFTER / BEFORE.
 """
 
 import argparse
-import json
-import os
-import statistics
-import subprocess
 import sys
 from pathlib import Path
+
+from benchmarks.pairs import compare_pairs, measure_script, pairs_table, say
 
 # Only public faces are imported, so that any layout of the package can be measured.
 _MEASURE = """
@@ -70,16 +68,7 @@ print(json.dumps(seconds))
 
 def measure(checkout: Path) -> dict[str, float]:
     """Measures one checkout in a process that is started anew: seconds by what was done."""
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    environment.pop("PYTHONPATH", None)
-    command = [str(checkout.resolve() / ".venv" / "bin" / "python"), "-c", _MEASURE]
-    # Not in a checkout, so that only the installed package is found.
-    run = subprocess.run(
-        command, cwd="/", env=environment, capture_output=True, text=True, check=False
-    )
-    if run.returncode:
-        raise RuntimeError(f"{checkout} could not be measured:\n{run.stderr[-2000:]}")
-    return json.loads(run.stdout.splitlines()[-1])
+    return measure_script(_MEASURE, checkout.resolve() / ".venv" / "bin" / "python")
 
 
 def main() -> None:
@@ -92,16 +81,8 @@ def main() -> None:
     pairs = []
     for number in range(arguments.pairs):
         pairs.append((measure(arguments.before), measure(arguments.after)))
-        sys.stderr.write(f"pair {number + 1} of {arguments.pairs}\n")
-    sys.stdout.write("| what | before, s | after, s | after / before | smallest, largest |\n")
-    sys.stdout.write("|---|---|---|---|---|\n")
-    for name in pairs[0][0]:
-        before, after = ([pair[side][name] for pair in pairs] for side in (0, 1))
-        ratios = [pair[1][name] / pair[0][name] for pair in pairs]
-        sys.stdout.write(
-            f"| {name} | {statistics.median(before):.3f} | {statistics.median(after):.3f} | "
-            f"{statistics.median(ratios):.3f} | {min(ratios):.2f}, {max(ratios):.2f} |\n"
-        )
+        say(f"pair {number + 1} of {arguments.pairs}")
+    sys.stdout.write(pairs_table(compare_pairs(pairs), "before, s", "after, s"))
 
 
 if __name__ == "__main__":

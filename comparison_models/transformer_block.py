@@ -9,6 +9,7 @@ from taylorformer.data_wrangler.checks import check_integer, check_number, plain
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.layers.dense import apply_dense, seeded_dense
+from taylorformer.model.layers.dropout import Dropout
 
 _LAYER_NORM_EPSILON = 1e-5
 
@@ -73,9 +74,7 @@ class TransformerBlock(keras.layers.Layer):
             for part in ("attention", "output")
         )
         self.attention_dropout, self.hidden_dropout, self.output_dropout = (
-            keras.layers.Dropout(
-                dropout, seed=child_seed(seed, child), dtype=policy, name=f"{part}_dropout"
-            )
+            Dropout(dropout, seed=child_seed(seed, child), dtype=policy, name=f"{part}_dropout")
             for child, part in enumerate(("attention", "hidden", "output"), start=3)
         )
 

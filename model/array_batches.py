@@ -11,6 +11,8 @@ from taylorformer.data_wrangler.batch import SHARED_KEYS
 
 _ENDLESS = 2**31
 """More passes over the arrays than anyone trains."""
+_BATCHES_AHEAD = 2
+"""Gathering a batch takes far less than a step."""
 
 
 def count_batches(parts: Any, batch_size: int) -> int:
@@ -57,7 +59,11 @@ def array_batches(
         return indices.batch(batch_size).map(lambda rows: _rows_of(parts, rows, count))
 
     passes = tf.data.Dataset.range(first_pass, first_pass + _ENDLESS)
-    return passes.flat_map(one_pass).prefetch(tf.data.AUTOTUNE)
+    # There is nothing to tune, and the end of `fit` would wait for the thread that tunes: it wakes
+    # up at doubling intervals, so that the wait is up to as long as the training was.
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return passes.flat_map(one_pass).prefetch(_BATCHES_AHEAD).with_options(options)
 
 
 def batches_once(parts: Any, batch_size: int) -> tf.data.Dataset:

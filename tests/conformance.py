@@ -22,6 +22,7 @@ from taylorformer.data_wrangler.features.representation_extractor import Represe
 from taylorformer.model.keras_private import sublayers
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.layers.attention_block import AttentionBlock
+from taylorformer.model.layers.dropout import Dropout
 from taylorformer.model.layers.local_taylor import LocalTaylor
 from taylorformer.model.layers.mha_x import MHAX
 from taylorformer.model.layers.mha_x_net import MHAXNet
@@ -169,6 +170,12 @@ LAYERS = [
         lambda **kw: MultiHeadAttention(**_BLOCK, seed=1, **kw),
         _attention_arguments,
         takes_training=False,
+        dtype_follows_policy=True,
+    ),
+    LayerCase(
+        "dropout",
+        lambda **kw: Dropout(0.25, seed=1, **kw),
+        lambda c, t: ((_random(3, c + t, 4),), {}),
         dtype_follows_policy=True,
     ),
     LayerCase(

@@ -9,6 +9,7 @@ from taylorformer.data_wrangler.checks import check_boolean, check_number, plain
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
+from taylorformer.model.layers.dropout import Dropout
 
 _LAYER_NORM_EPSILON = 1e-3
 
@@ -69,7 +70,7 @@ class AttentionBlock(keras.layers.Layer):
             epsilon=_LAYER_NORM_EPSILON, dtype="float32", name="attention_norm"
         )
         self.hidden_dense = seeded_dense(width, seed, 2, policy, "hidden")
-        self.dropout_layer = keras.layers.Dropout(
+        self.dropout_layer = Dropout(
             dropout, seed=child_seed(seed, 4), dtype=policy, name="dropout"
         )
         self.output_dense = seeded_dense(width, seed, 3, policy, "output")

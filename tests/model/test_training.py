@@ -616,6 +616,7 @@ import keras
 
 sys.path.insert(0, sys.argv[1])
 import conformance
+from taylorformer.model.layers.dropout import Dropout
 from taylorformer.model.replica_seed import next_seed
 
 cases = {case.name: case for case in conformance.MODELS}
@@ -660,6 +661,11 @@ for name, settings in (("np", {}), ("tnp", {"y_noise": 0.1})):
     np.testing.assert_array_equal(*calm)
     first, second = replicas(lambda: model(batch, training=True)["mean"][:, 1:])
     assert np.all(first != second)
+
+with two.scope():
+    layer = Dropout(0.5, seed=0)
+masks = [mask for _ in range(2) for mask in replicas(lambda: layer(tf.ones([64]), training=True))]
+assert len({tuple(mask) for mask in masks}) == 4
 """
 
 

@@ -27,7 +27,8 @@ class TrainingStep:
     Args:
         model: the model to train. The first batch builds it if nothing has before.
         optimizer: a Keras optimizer. None: Adam with learning rate 3e-4 and `global_clipnorm=10`.
-        jit_compile: whether XLA compiles the step, which it does anew for each shape.
+        jit_compile: whether XLA compiles the step, which it does anew for each shape: worth it for
+            many steps of one shape, see `ProbabilisticModel.compile`.
     """
 
     def __init__(
