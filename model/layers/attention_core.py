@@ -64,7 +64,7 @@ def attend(
         return tf.ensure_shape(attended, static_shape)
     # Values that share their weights are put side by side: all of them are one product. Where
     # none do, `shared` is 1 and nothing changes.
-    shared = batch // weights_batch
+    shared = batch // tf.maximum(weights_batch, 1)
     columns = tf.shape(values)[2]
     values = tf.reshape(values, [shared, weights_batch, value_heads, columns, features])
     values = tf.transpose(values, [1, 2, 3, 0, 4])
