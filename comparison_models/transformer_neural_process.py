@@ -14,6 +14,7 @@ from taylorformer.data_wrangler.checks import check_integer, check_number, plain
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.layers.mask import context_visibility, target_visibility
+from taylorformer.model.layers.rows import first_rows, split_rows
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.replica_seed import next_seed
 from taylorformer.model.sampling.base import Sampler
@@ -188,14 +189,13 @@ class TransformerNeuralProcess(ProbabilisticModel):
         for block in self.blocks[:-1]:
             hidden = block(
                 hidden,
-                hidden[:, :num_keys],
+                first_rows(hidden, num_keys, axis=1),
                 visible=all_visible,
                 context_visible=context_visibility(context_mask),
                 training=training,
             )
-        hidden = self.blocks[-1](
-            hidden[:, num_keys:], hidden[:, :num_keys], visible=visible, training=training
-        )
+        keys, padded = split_rows(hidden, num_keys, axis=1)
+        hidden = self.blocks[-1](padded, keys, visible=visible, training=training)
         return self.finish_outputs(*self.read_out(hidden), target_mask)
 
     def embed(self, x: tf.Tensor, y: tf.Tensor | None) -> tf.Tensor:

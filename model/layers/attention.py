@@ -16,6 +16,7 @@ from taylorformer.model.layers.dense import (
     seeded_dense,
     within_range,
 )
+from taylorformer.model.layers.rows import first_rows, split_rows
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -125,18 +126,22 @@ class MultiHeadAttention(keras.layers.Layer):
         else:
             keys, values = self.keys_and_values(key, value)
 
-        def attend_part(queries: tf.Tensor, end: Any, visible: tf.Tensor | None) -> tf.Tensor:
-            attended = self._attend(queries, keys[:, :, :end], values[:, :, :end], visible)
+        def attend_part(
+            queries: tf.Tensor, keys: tf.Tensor, values: tf.Tensor, visible: tf.Tensor | None
+        ) -> tf.Tensor:
+            attended = self._attend(queries, keys, values, visible)
             if not narrow:
                 return attended
             sees = None if visible is None else tf.reduce_any(visible, axis=-1)
             return self._project_weighted(attended, sees)
 
         if context_visible is None:
-            return self._finish(attend_part(queries, None, visible))
+            return self._finish(attend_part(queries, keys, values, visible))
         num_context = tf.shape(context_visible)[-1]
-        context = attend_part(queries[:, :, :num_context], num_context, context_visible)
-        target = attend_part(queries[:, :, num_context:], None, visible)
+        of_context, of_targets = split_rows(queries, num_context, axis=2)
+        some_keys, some_values = (first_rows(rows, num_context, axis=2) for rows in (keys, values))
+        context = attend_part(of_context, some_keys, some_values, context_visible)
+        target = attend_part(of_targets, keys, values, visible)
         return self._finish(tf.concat([context, target], axis=2))
 
     @property

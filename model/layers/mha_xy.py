@@ -113,8 +113,8 @@ class MHAXY(AttentionTower):
         num_context = tf.shape(context_visible)[-1]
         x_fe = tile_sequences(x_fe, tf.shape(y_fe)[0])
         key = self.row_features(x_fe, y_seen, y_fe)
-        hidden = self.row_features(x_fe[:, num_context:], y_seen[:, num_context:], None)
-        query = tf.concat([key[:, :num_context], hidden], axis=1)
+        is_context = tf.range(tf.shape(key)[1])[:, tf.newaxis] < num_context
+        query = tf.where(is_context, key, self.row_features(x_fe, y_seen, None))
         return self._run(query, key, None, visible, context_visible, training)
 
     def before_sampling(self, context: tf.Tensor, context_visible: tf.Tensor) -> list[BlockRows]:

@@ -8,6 +8,7 @@ import tensorflow as tf
 from taylorformer.data_wrangler.checks import check_integer, check_optional_integer, plain_number
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention_block import AttentionBlock
+from taylorformer.model.layers.rows import split_rows
 
 
 class AttentionTower(keras.layers.Layer):
@@ -84,9 +85,8 @@ class AttentionTower(keras.layers.Layer):
         if self.num_layers > 1:
             query = key = self._hidden(query, key, visible, context_visible, training)
         value = key if last_value is None else last_value
-        return self.blocks[-1](
-            query[:, num_context:], key, value, visible=visible, training=training
-        )
+        of_targets = split_rows(query, num_context, axis=1)[1]
+        return self.blocks[-1](of_targets, key, value, visible=visible, training=training)
 
     def _hidden(
         self,
