@@ -11,7 +11,7 @@ One batch is a dictionary of
   density is then the probability of a cell where y lies in one, and samples lie inside. A
   `WindowScaler` makes it, see `ScaledSupport`.
 
-x and masks may have 1 in the place of B, each by itself: all sequences share these points, as the
+x and masks may have 1 instead of B, each by itself: all sequences share these points, as the
 windows of an even grid do. The number of sequences is that of y. Where all four have 1, what
 depends on points alone is computed once for the batch.
 """
@@ -40,7 +40,7 @@ _LAYOUT = {
 # These letters have one size.
 _FIXED_SIZES: dict[str, int | None] = {"parts": NUM_PARTS}
 SHARED_KEYS = ("x_context", "x_target", "context_mask", "target_mask")
-"""The keys that may have 1 in the place of B: points that all sequences share."""
+"""The keys that may have 1 instead of B: points that all sequences share."""
 # The points of these keys are observed, or not.
 _POINTS = ("x_context", "y_context", "x_target", "y_target")
 
@@ -279,8 +279,8 @@ def tile_points(batch: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         A prepared batch whose x and masks have B rows, that of `y_context`.
     """
     y_context, mask = batch["y_context"], batch["context_mask"]
-    known = mask.shape[0] is not None and mask.shape[0] == y_context.shape[0]
-    if known or getattr(mask, _Y_OF_POINTS, None) is y_context:
+    is_tiled = mask.shape[0] is not None and mask.shape[0] == y_context.shape[0]
+    if is_tiled or getattr(mask, _Y_OF_POINTS, None) is y_context:
         return dict(batch)
     tiled = dict(batch)
     for key in SHARED_KEYS:

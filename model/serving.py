@@ -73,7 +73,7 @@ class Drawing:
     def _checked(self, inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Prepares a batch whose B, N_C and N_T fit: a graph would stretch 1 in silence.
 
-        x and masks may have 1 in the place of B; each sequence gets its own copy.
+        x and masks may have 1 instead of B; each sequence gets its own copy.
         """
         checks = []
         batch_size = tf.shape(inputs["y_context"])[0]

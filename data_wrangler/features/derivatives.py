@@ -43,7 +43,7 @@ def estimate_derivative(
     `1e-4 trace(dX^T dX) / M`: relative, so that units do not matter.
 
     Args:
-        delta_x: `[B, N, K, M]`; 1 in the place of B, here and in `seen`, stands for all.
+        delta_x: `[B, N, K, M]`; 1 instead of B, here and in `seen`, stands for all.
         delta_y: `[B, N, K, D_y]`.
         seen: `[B, N, K]` bool.
         largest: `max_derivative`, the largest size of a fit entry.

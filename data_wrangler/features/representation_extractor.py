@@ -195,7 +195,7 @@ class RepresentationExtractor(RowFeatures):
             - `taylor_terms` `[B, N_T, D_y]`: the explicit Taylor terms of the targets up to order
               p about n(i), from derivatives before normalisation. 0 for p = None.
 
-            `x_fe`, `context_mask` and `target_seen` have 1 in the place of B where all sequences
+            `x_fe`, `context_mask` and `target_seen` have 1 instead of B where all sequences
             share their points.
         """
         return self._features_and_neighbourhood(inputs, training)[0]

@@ -108,7 +108,7 @@ def _attend_one_to_one(
         attended = _zero_unless(sees, attended)
 
         def gradient(upstream: tf.Tensor) -> _Gradients:
-            # A function of its own, so that second gradients do not depend on what is kept.
+            # Another function, so that second gradients do not depend on what is kept.
             def fast(
                 queries: tf.Tensor, keys: tf.Tensor, values: tf.Tensor, upstream: tf.Tensor
             ) -> tuple[_Gradients, Callable[..., list[tf.Tensor]]]:

@@ -46,7 +46,7 @@ class MHAX(AttentionTower):
         """Runs the tower.
 
         Args:
-            x_fe: `[B, N, F_x]`, features of x, context rows first. With 1 in the place of B, here
+            x_fe: `[B, N, F_x]`, features of x, context rows first. With 1 instead of B, here
                 and in the masks, all blocks but the last one run once for all sequences.
             y: `[B, N, D_y]`.
             visible: `[B, N_T, N]` bool, what target rows see.

@@ -99,8 +99,8 @@ class MHAXY(AttentionTower):
         """Runs the tower.
 
         Args:
-            x_fe: `[B, N, F_x]`, features of x, context rows first. Here and in the masks 1 in the
-                place of B stands for all sequences.
+            x_fe: `[B, N, F_x]`, features of x, context rows first. Here and in the masks 1
+                instead of B stands for all sequences.
             y_fe: `[B, N, F_y]`, features that read the y of the point itself.
             y_seen: `[B, N, F_s]`, features that read y of seen points only.
             visible: `[B, N_T, N]` bool, what target rows see.

@@ -1,7 +1,7 @@
 """Some rows of a tensor, with gradients that are cheap.
 
 The gradient of `values[:, :count]` fills a tensor with zeros and writes into it value by value: in
-a training step that took as long as a quarter of all matrix products. The gradients of `tf.slice`
+a training step that took as long as a third of all matrix products. The gradients of `tf.slice`
 and `tf.split` are copies.
 """
 

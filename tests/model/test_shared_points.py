@@ -165,7 +165,9 @@ def test_the_tower_of_x_runs_once_for_all_sequences():
     assert tile_points(batch)["x_context"].shape[0] == B
 
 
-@pytest.mark.parametrize("case", [conformance.MODELS[0], conformance.MODELS[9]], ids=str)
+@pytest.mark.parametrize(
+    "case", [conformance.MODELS[0], conformance.MODELS[9]], ids=["taylorformer", "tnp"]
+)
 def test_one_graph_serves_shared_points_and_others(case):
     model = case.make()
     step = TrainingStep(model)
