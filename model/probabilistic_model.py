@@ -647,7 +647,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         Args:
             x: what Keras takes.
             batch_size: B. None: that of Keras.
-            others: y and weights, or None.
+            others: y and weights, each may be None.
 
         Returns:
             What to hand to Keras instead of `x` and `others`.
@@ -655,6 +655,12 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         x = self._own_points_for_replicas(x)
         if not has_shared_points(x):
             return (x, *others)
+        shapes = {key: _known_shape(value) for key, value in x.items()}
+        if others and others[0] is not None:
+            shapes["y_target"] = _known_shape(others[0])
+        check_keys(x)
+        if all(shapes.values()):
+            check_shapes(shapes)
         given = [part for part in others if part is not None]
         return (
             batches_once((dict(x), *given), batch_size or _KERAS_BATCH_SIZE),
