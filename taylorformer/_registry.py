@@ -24,6 +24,7 @@ SERIALIZABLE_MODULES = (
     "taylorformer.data_wrangler.features.representation_extractor",
     "taylorformer.model.layers.attention",
     "taylorformer.model.layers.attention_block",
+    "taylorformer.model.layers.dropout",
     "taylorformer.model.layers.local_taylor",
     "taylorformer.model.layers.mha_x",
     "taylorformer.model.layers.mha_x_net",

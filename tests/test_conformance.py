@@ -377,7 +377,7 @@ def test_masked_values_change_nothing(case, everything, training):
     def run(batch):
         for generator in conformance.seed_generators(model):
             generator.state.assign([1, 0])
-        weights = model._sequence_weights(batch["target_mask"], None)
+        weights = model._sequence_weights(batch, None)
         with tf.GradientTape() as tape:
             outputs, nll, loss = model._loss(batch, weights, training=training)
         return outputs, nll, loss, tape.gradient(loss, model.trainable_variables)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
+from taylorformer.data_wrangler.batch import tile_sequences
 from taylorformer.data_wrangler.checks import check_integer, check_optional_integer
 from taylorformer.model.layers.attention_core import HIDDEN, attend, masked_weights
 from taylorformer.model.layers.dense import (
@@ -254,7 +255,10 @@ class MultiHeadAttention(keras.layers.Layer):
         size = weighted.shape[-1]
         kernel = tf.reshape(tf.cast(dense.kernel, dtype), [size, self.num_heads, self.head_dim])
         bias = tf.reshape(tf.cast(dense.bias, dtype), [self.num_heads, 1, self.head_dim])
-        values = tf.matmul(tf.cast(weighted, dtype), tf.transpose(kernel, [1, 0, 2])) + bias
+        kernel = tf.transpose(kernel, [1, 0, 2])[tf.newaxis]
+        # Not left to the product: with oneDNN it writes outside of its memory for one head.
+        kernel = tile_sequences(kernel, tf.shape(weighted)[0])
+        values = tf.matmul(tf.cast(weighted, dtype), kernel) + bias
         if sees is None:
             return values
         return tf.where(sees[:, tf.newaxis, :, tf.newaxis], values, tf.zeros([], dtype))

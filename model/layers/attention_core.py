@@ -13,6 +13,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from taylorformer.data_wrangler.batch import tile_sequences
+
 HIDDEN = tf.float32.min / 2
 """The score of what is hidden: exp of it is 0, and a difference of two such scores is finite."""
 
@@ -181,8 +183,8 @@ def _backward(
     of_values = _merge_heads(tf.cast(weights, dtype), values)
     # Products whose result is wide and low are faster than their transposes.
     of_values = _transposed(tf.matmul(merged, of_values, transpose_a=True))
-    of_keys = _transposed(tf.matmul(queries, of_scores, transpose_a=True))
-    of_queries = tf.matmul(of_scores, keys)
+    of_keys = _transposed(tf.matmul(_copies(queries, of_scores), of_scores, transpose_a=True))
+    of_queries = tf.matmul(of_scores, _copies(keys, of_scores))
     return _sum_to(of_queries, queries), _sum_to(of_keys, keys), of_values
 
 
@@ -318,6 +320,17 @@ def _transposed(tensor: tf.Tensor) -> tf.Tensor:
 
 def _zero_unless(sees: tf.Tensor | None, tensor: tf.Tensor) -> tf.Tensor:
     return tensor if sees is None else tf.where(sees, tensor, tf.zeros([], tensor.dtype))
+
+
+def _copies(tensor: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
+    """Gives each sequence its copy of what all share.
+
+    `tf.matmul` would do so too, but with oneDNN it writes outside of its memory where a batch of
+    [B, 1] meets one of [1, 1].
+    """
+    if tensor.shape[0] is not None and tensor.shape[0] == like.shape[0]:
+        return tensor
+    return tile_sequences(tensor, tf.shape(like)[0])
 
 
 def _sum_to(gradient: tf.Tensor, tensor: tf.Tensor) -> tf.Tensor:

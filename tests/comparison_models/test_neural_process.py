@@ -169,7 +169,7 @@ def test_the_loss_is_that_of_the_papers(num_latents):
     inputs, y_target = _masked_points()
     _, _, mean_c, mean_ct, tau_c, tau_ct = _exact(inputs, y_target)
     batch = prepare_batch({**inputs, "y_target": y_target})
-    weights = model._sequence_weights(batch["target_mask"], np.array([1.0, 2.0, 3.0]))
+    weights = model._sequence_weights(batch, np.array([1.0, 2.0, 3.0]))
     state = model.latent_seeds.state.numpy()
     outputs, nll, loss = model._loss(batch, weights, training=True)
     model.latent_seeds.state.assign(state)

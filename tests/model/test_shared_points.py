@@ -18,7 +18,7 @@ from taylorformer.data_wrangler.batch import (
 from taylorformer.training_and_evaluation.training.training_step import TrainingStep
 
 B, N_C, N_T = 4, 6, 5
-QUICK = ("taylorformer", "taylorformer_2d", "np", "tnp")
+QUICK = ("taylorformer", "np", "tnp")
 models = pytest.mark.parametrize(
     "case",
     [
@@ -26,7 +26,10 @@ models = pytest.mark.parametrize(
         for case in conformance.MODELS
     ],
 )
-ties = pytest.mark.parametrize("equal_x", [False, True], ids=["no ties", "ties"])
+ties = pytest.mark.parametrize(
+    "equal_x",
+    [pytest.param(False, id="no ties", marks=pytest.mark.slow), pytest.param(True, id="ties")],
+)
 
 
 def shared_batch(case, equal_x=False, masked=True, num_context=N_C, num_target=N_T, batch_size=B):
@@ -233,6 +236,7 @@ def test_arrays_are_trained_on_sequence_by_sequence(seed, validation):
         np.testing.assert_allclose(values, histories[1][name], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_arrays_are_scored_sequence_by_sequence():
     case = conformance.MODELS[0]
     inputs, y_target = shared_batch(case, batch_size=10)

@@ -166,3 +166,13 @@ def test_a_mask_without_a_batch_axis_is_refused(rng):
 def test_wrong_settings_are_refused(make, message):
     with pytest.raises((ValueError, TypeError), match=message):
         make()
+
+
+def test_one_head_weighs_the_narrow_values_of_several_sequences(rng):
+    # TensorFlow's product writes outside of its memory for a batch of [B, 1] and one of [1].
+    layer = MultiHeadAttention(num_heads=1, head_dim=4, width=4, seed=0)
+    x, y = rng.normal(size=(4, 7, 3)), rng.normal(size=(4, 7, 1))
+    x, y = (tf.constant(values, tf.float32) for values in (x, y))
+    expected = [layer(x[b : b + 1], x[b : b + 1], y[b : b + 1])[0] for b in range(4)]
+    for _ in range(200):
+        np.testing.assert_allclose(layer(x, x, y), expected, rtol=1e-5, atol=1e-6)
