@@ -476,7 +476,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
             run_eagerly: as in Keras.
             steps_per_execution: as in Keras.
             jit_compile: XLA; off by default, because it compiles anew for each shape of a batch
-                (B, N_C, N_T), for 5 to 25 s on two processor cores, and then saves up to a quarter
+                (B, N_C, N_T), for 5 to 25 s on two processor cores, and then may save up to a sixth
                 of a step: for many steps of one shape. Numbers are the same but for rounding, and
                 those of `tf.random` (noise on y, noise of latents, order of targets), which XLA
                 draws otherwise.
