@@ -235,7 +235,7 @@ def test_objects_of_python_are_dates():
 )
 def test_arrow_types_are_as_those_of_numpy(kind):
     pa = pytest.importorskip("pyarrow")
-    dates = pd.date_range("2024-01-30", periods=4)
+    dates = pd.date_range("2024-01-30", periods=9)
     wanted = series_of(dates)
     types = {"date32": pa.date32(), "date64": pa.date64(), "string": pa.string()}
     dtype = types.get(kind)
