@@ -54,7 +54,7 @@ _GIVE_SHAPES = (
 _APPLIED_MASK = "_taylorformer_applied_mask"
 """The attribute of a prepared tensor that holds the mask whose masked points are 0 in it."""
 _Y_OF_POINTS = "_taylorformer_y_of_points"
-"""The attribute of a mask with one row for each sequence that holds their y_context."""
+"""The attribute of `context_mask` with one row for each sequence that holds their y_context."""
 
 
 def check_keys(inputs: Any) -> None:
@@ -282,12 +282,19 @@ def tile_points(batch: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     is_tiled = mask.shape[0] is not None and mask.shape[0] == y_context.shape[0]
     if is_tiled or getattr(mask, _Y_OF_POINTS, None) is y_context:
         return dict(batch)
-    tiled = dict(batch)
-    for key in SHARED_KEYS:
-        tiled[key] = tile_sequences(batch[key], tf.shape(y_context)[0])
-        tiled[key].set_shape([y_context.shape[0], *batch[key].shape[1:]])
-        setattr(tiled[key], _Y_OF_POINTS, y_context)
+    tiled = tile_shared(batch)
+    setattr(tiled["context_mask"], _Y_OF_POINTS, y_context)
     return as_prepared(tiled)
+
+
+def tile_shared(batch: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Does what `tile_points` does for the tensors of any batch; masks may be left out."""
+    y_context, tiled = batch["y_context"], dict(batch)
+    for key in SHARED_KEYS:
+        if key in batch:
+            tiled[key] = tile_sequences(batch[key], tf.shape(y_context)[0])
+            tiled[key].set_shape([y_context.shape[0], *batch[key].shape[1:]])
+    return tiled
 
 
 def tile_sequences(values: tf.Tensor, batch_size: tf.Tensor) -> tf.Tensor:
@@ -299,7 +306,7 @@ def tile_sequences(values: tf.Tensor, batch_size: tf.Tensor) -> tf.Tensor:
 
 
 def tiled_arrays(batch: Mapping[str, Any]) -> dict[str, Any]:
-    """Does what `tile_points` does for arrays of any batch; what is tiled is a view.
+    """Does what `tile_shared` does for arrays; what is tiled is a view.
 
     Args:
         batch: with `y_context`; masks may be left out.

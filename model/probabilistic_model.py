@@ -11,7 +11,6 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from taylorformer.data_wrangler.batch import (
-    SHARED_KEYS,
     check_element_spec,
     check_finite,
     check_keys,
@@ -21,6 +20,7 @@ from taylorformer.data_wrangler.batch import (
     prepare_batch,
     tile_points,
     tile_sequences,
+    tile_shared,
     tiled_arrays,
 )
 from taylorformer.data_wrangler.checks import (
@@ -89,11 +89,7 @@ def _shrink_to_finite_squares(gradients: list[tf.Tensor | None]) -> list[tf.Tens
 def _own_points(inputs: Any, *others: Any) -> Any:
     """Gives each sequence of a batch of a data set its own points."""
     if isinstance(inputs, Mapping) and "y_context" in inputs:
-        batch_size = tf.shape(inputs["y_context"])[0]
-        inputs = {
-            key: tile_sequences(value, batch_size) if key in SHARED_KEYS else value
-            for key, value in inputs.items()
-        }
+        inputs = tile_shared(inputs)
     return (inputs, *others) if others else inputs
 
 
@@ -637,7 +633,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         """Makes batches of arrays for validation if their points are shared."""
         if isinstance(data, tuple) and data and isinstance(data[0], Mapping):
             inputs, *others = data
-            inputs, *others = self._batches_of_shared(inputs, batch_size, *others)
+            inputs, _, *others = self._batches_of_shared(inputs, batch_size, *others)
             return inputs if isinstance(inputs, tf.data.Dataset) else (inputs, *others)
         return self._own_points_for_replicas(data)
 
@@ -650,11 +646,11 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
             others: y and weights, each may be None.
 
         Returns:
-            What to hand to Keras instead of `x` and `others`.
+            What to hand to Keras instead of `x`, `batch_size` and `others`.
         """
         x = self._own_points_for_replicas(x)
         if not has_shared_points(x):
-            return (x, *others)
+            return (x, batch_size, *others)
         shapes = {key: _known_shape(value) for key, value in x.items()}
         if others and others[0] is not None:
             shapes["y_target"] = _known_shape(others[0])
@@ -662,10 +658,8 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         if all(shapes.values()):
             check_shapes(shapes)
         given = [part for part in others if part is not None]
-        return (
-            batches_once((dict(x), *given), batch_size or _KERAS_BATCH_SIZE),
-            *(None for _ in others),
-        )
+        batches = batches_once((dict(x), *given), batch_size or _KERAS_BATCH_SIZE)
+        return (batches, None, *(None for _ in others))
 
     def evaluate(
         self,
@@ -679,10 +673,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
     ) -> Any:
         """Scores, as `keras.Model.evaluate` does; arrays must be finite at observed points."""
         self._check_data(x, y)
-        are_arrays = isinstance(x, Mapping)
-        x, y, sample_weight = self._batches_of_shared(x, batch_size, y, sample_weight)
-        if are_arrays and isinstance(x, tf.data.Dataset):
-            batch_size = None
+        x, batch_size, y, sample_weight = self._batches_of_shared(x, batch_size, y, sample_weight)
         return super().evaluate(x, y, batch_size, verbose, sample_weight, *args, **kwargs)
 
     def predict(
@@ -694,10 +685,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
             `mean` and `stddev`, `[B, N_T, D_y]` each; 0 and 1 at masked targets.
         """
         self._check_data(x, is_scored=False)
-        are_arrays = isinstance(x, Mapping)
-        (x,) = self._batches_of_shared(x, batch_size)
-        if are_arrays and isinstance(x, tf.data.Dataset):
-            batch_size = None
+        x, batch_size = self._batches_of_shared(x, batch_size)
         return super().predict(x, batch_size, *args, **kwargs)
 
     def train_on_batch(self, x: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:

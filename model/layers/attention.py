@@ -5,9 +5,13 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
-from taylorformer.data_wrangler.batch import tile_sequences
 from taylorformer.data_wrangler.checks import check_integer, check_optional_integer
-from taylorformer.model.layers.attention_core import HIDDEN, attend, masked_weights
+from taylorformer.model.layers.attention_core import (
+    HIDDEN,
+    attend,
+    masked_weights,
+    with_batch_of,
+)
 from taylorformer.model.layers.dense import (
     LARGEST_FLOAT16,
     JoinedDense,
@@ -55,7 +59,6 @@ class MultiHeadAttention(keras.layers.Layer):
         "keys_and_values",
         "query_key_value",
         "weigh_values",
-        "_attend",
         "_finish",
         "_keys",
         "_project",
@@ -130,7 +133,7 @@ class MultiHeadAttention(keras.layers.Layer):
         def attend_part(
             queries: tf.Tensor, keys: tf.Tensor, values: tf.Tensor, visible: tf.Tensor | None
         ) -> tf.Tensor:
-            attended = self._attend(queries, keys, values, visible)
+            attended = attend(queries, keys, values, visible)
             if not narrow:
                 return attended
             sees = None if visible is None else tf.reduce_any(visible, axis=-1)
@@ -255,9 +258,7 @@ class MultiHeadAttention(keras.layers.Layer):
         size = weighted.shape[-1]
         kernel = tf.reshape(tf.cast(dense.kernel, dtype), [size, self.num_heads, self.head_dim])
         bias = tf.reshape(tf.cast(dense.bias, dtype), [self.num_heads, 1, self.head_dim])
-        kernel = tf.transpose(kernel, [1, 0, 2])[tf.newaxis]
-        # Not left to the product: with oneDNN it writes outside of its memory for one head.
-        kernel = tile_sequences(kernel, tf.shape(weighted)[0])
+        kernel = with_batch_of(weighted, tf.transpose(kernel, [1, 0, 2])[tf.newaxis])
         values = tf.matmul(tf.cast(weighted, dtype), kernel) + bias
         if sees is None:
             return values
@@ -289,12 +290,6 @@ class MultiHeadAttention(keras.layers.Layer):
         shape = tf.shape(attended)
         rows = tf.transpose(attended, [0, 2, 1, 3])
         return tf.reshape(rows, [shape[0], shape[2], self.num_heads * self.head_dim])
-
-    @staticmethod
-    def _attend(
-        queries: tf.Tensor, keys: tf.Tensor, values: tf.Tensor, visible: tf.Tensor | None
-    ) -> tf.Tensor:
-        return attend(queries, keys, values, visible)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

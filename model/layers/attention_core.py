@@ -183,8 +183,8 @@ def _backward(
     of_values = _merge_heads(tf.cast(weights, dtype), values)
     # Products whose result is wide and low are faster than their transposes.
     of_values = _transposed(tf.matmul(merged, of_values, transpose_a=True))
-    of_keys = _transposed(tf.matmul(_copies(queries, of_scores), of_scores, transpose_a=True))
-    of_queries = tf.matmul(of_scores, _copies(keys, of_scores))
+    of_keys = _transposed(tf.matmul(with_batch_of(of_scores, queries), of_scores, transpose_a=True))
+    of_queries = tf.matmul(of_scores, with_batch_of(of_scores, keys))
     return _sum_to(of_queries, queries), _sum_to(of_keys, keys), of_values
 
 
@@ -322,8 +322,8 @@ def _zero_unless(sees: tf.Tensor | None, tensor: tf.Tensor) -> tf.Tensor:
     return tensor if sees is None else tf.where(sees, tensor, tf.zeros([], tensor.dtype))
 
 
-def _copies(tensor: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
-    """Gives each sequence its copy of what all share.
+def with_batch_of(like: tf.Tensor, tensor: tf.Tensor) -> tf.Tensor:
+    """Gives each sequence of `like` `[B, ..]` its copy of a tensor `[B, ..]` or `[1, ..]`.
 
     `tf.matmul` would do so too, but with oneDNN it writes outside of its memory where a batch of
     [B, 1] meets one of [1, 1].
