@@ -1,0 +1,222 @@
+"""The lines of the benchmark: what forecasts the windows of a set, and in how many seconds."""
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.forecasting import naive, peer_cache
+from benchmarks.forecasting.sets import Single, Window, by_season_and_horizon, history
+
+ZERO_SHOT = ("zero-shot", "zero-shot-bare")
+FIT = "fit"
+NAIVE = tuple(naive.LINES)
+PEERS = peer_cache.MODELS
+GROUPS = {"naive": NAIVE, "peers": PEERS}
+
+ABOUT = {
+    "zero-shot": "the pretrained model, told the stamps and the season",
+    "zero-shot-bare": "the pretrained model, given the steps 0, 1, 2, ...; it detects seasons",
+    FIT: "the compact preset, fitted to all rows before the first target",
+    "last-value": "normal, sigma sqrt(h)",
+    "drift": "normal, sigma sqrt(h (1 + h / (T - 1)))",
+    "seasonal-naive": "normal, sigma sqrt(k), k seasons ahead",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What forecasts depend on, beside the windows.
+
+    Attributes:
+        num_samples: S of our lines.
+        seed: of their samples, and of the training of `fit`.
+        model: see `zero_shot.make_forecaster`.
+    """
+
+    num_samples: int = 100
+    seed: int = 0
+    model: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Made:
+    """What a line forecast.
+
+    Attributes:
+        values: `[S, N_T]` by the names of windows: samples, or as many quantiles that are equally
+            likely. Windows that the line left out are missing, or NaN.
+        are_samples: or else quantiles.
+        about: for the record: seconds and versions.
+    """
+
+    values: dict[str, np.ndarray]
+    are_samples: bool
+    about: dict[str, Any]
+
+
+def with_stand_ins(
+    values: dict[str, np.ndarray], windows: Sequence[Window]
+) -> tuple[dict[str, np.ndarray], int]:
+    """Lets the last value stand in where a line has no forecast; returns also how often."""
+    whole, count = {}, 0
+    for window in windows:
+        one = values.get(window.name)
+        if one is None or not np.isfinite(one).all():
+            one = naive.normal_quantiles(*naive.last_value(window.context, window.horizon))
+            count += 1
+        whole[window.name] = one
+    return whole, count
+
+
+def naive_line(line: naive.Line, windows: Sequence[Window]) -> Made:
+    """Forecasts windows by a naive line."""
+    started = time.perf_counter()
+    values = {
+        one.name: naive.normal_quantiles(*line(one.context, one.horizon, one.season))
+        for one in windows
+    }
+    seconds = (time.perf_counter() - started) / len(windows)
+    return Made(values, False, {"seconds_per_forecast": seconds})
+
+
+def zero_shot_line(
+    windows: Sequence[Window],
+    settings: Settings,
+    *,
+    bare: bool,
+    one_by_one: bool,
+    named_stamps: bool = False,
+) -> Made:
+    """Forecasts windows by the pretrained model.
+
+    Args:
+        windows: of any seasons and horizons.
+        settings: see `Settings`.
+        bare: tell it neither stamps nor seasons.
+        one_by_one: a call for each window, as a user would, to time it. False: a call for all
+            windows of a season and horizon.
+        named_stamps: hand over the stamps of the targets.
+    """
+    from benchmarks.forecasting import zero_shot
+
+    values: dict[str, np.ndarray] = {}
+    seconds = []
+    for (_, season, _), group in by_season_and_horizon(list(windows)).items():
+        forecaster = zero_shot.make_forecaster("auto" if bare else season, settings.model)
+        if bare:
+            group = [window.bare() for window in group]
+        for call in [[window] for window in group] if one_by_one else [group]:
+            started = time.perf_counter()
+            values |= zero_shot.zero_shot(
+                forecaster, call, settings.num_samples, settings.seed, named_stamps
+            )
+            seconds.append(time.perf_counter() - started)
+    about = _seconds_of_each(seconds) if one_by_one else _seconds_of_all(seconds, len(windows))
+    return Made(values, True, about)
+
+
+def fit_line(single: Single, windows: Sequence[Window], settings: Settings) -> Made:
+    """Fits a small model to all rows before the first target, and forecasts the windows.
+
+    Raises:
+        ValueError: too few rows come before the first target.
+    """
+    from benchmarks.forecasting import zero_shot
+
+    values, stamps = history(single)
+    end = len(values) - single.num_windows * single.horizon
+    started = time.perf_counter()
+    forecaster = zero_shot.fitted(
+        values[:end], stamps[:end], single.context, single.horizon, settings.seed
+    )
+    fit_seconds = time.perf_counter() - started
+    made: dict[str, np.ndarray] = {}
+    seconds = []
+    for window in windows:
+        started = time.perf_counter()
+        made |= zero_shot.zero_shot(forecaster, [window], settings.num_samples, settings.seed)
+        seconds.append(time.perf_counter() - started)
+    return Made(made, True, {"fit_seconds": fit_seconds, **_seconds_of_each(seconds)})
+
+
+def peer_lines(single: Single, windows: Sequence[Window], models: Sequence[str]) -> dict[str, Made]:
+    """Returns what peers forecast, from the cache where it is there.
+
+    Raises:
+        FileNotFoundError: it is not, and the peers' environment is not there.
+    """
+    contexts = np.stack([window.context for window in windows])
+    made = {}
+    for model, content in peer_cache.forecasts(
+        single.name, contexts, single.horizon, single.season, models
+    ).items():
+        values = {one.name: content["quantiles"][:, index] for index, one in enumerate(windows)}
+        about = {
+            "seconds_per_forecast": statistics.median(content["seconds"].tolist()),
+            "versions": content["about"],
+        }
+        made[model] = Made(values, False, about)
+    return made
+
+
+def single_lines(
+    single: Single,
+    windows: Sequence[Window],
+    names: Sequence[str],
+    settings: Settings,
+    say: Callable[[str], None],
+) -> dict[str, Made]:
+    """Forecasts the windows of a single series by lines of some names."""
+    made = {}
+    for name in names:
+        if name in ZERO_SHOT:
+            bare = name == ZERO_SHOT[1]
+            made[name] = zero_shot_line(windows, settings, bare=bare, one_by_one=True)
+        elif name in naive.LINES:
+            made[name] = naive_line(naive.LINES[name], windows)
+        elif name == FIT:
+            try:
+                made[name] = fit_line(single, windows, settings)
+            except ValueError as error:
+                say(f"{single.name}: no fit: {error}")
+    peers = [name for name in names if name in PEERS]
+    if peers:
+        try:
+            made |= peer_lines(single, windows, peers)
+        except FileNotFoundError as error:
+            say(f"{single.name}: no peers: {error}")
+    return made
+
+
+def competition_lines(
+    windows: Sequence[Window], names: Sequence[str], settings: Settings
+) -> dict[str, Made]:
+    """Forecasts a competition set by lines of some names; `fit` and the peers have no part here.
+
+    (The peers' figures are beside the set, in `baselines.csv.gz`.)
+    """
+    made = {}
+    for name in names:
+        if name in ZERO_SHOT:
+            bare = name == ZERO_SHOT[1]
+            made[name] = zero_shot_line(windows, settings, bare=bare, one_by_one=False)
+        elif name in naive.LINES:
+            made[name] = naive_line(naive.LINES[name], windows)
+    return made
+
+
+def _seconds_of_each(seconds: Sequence[float]) -> dict[str, float]:
+    """The first call compiles, so it is told apart."""
+    return {
+        "first_forecast_seconds": seconds[0],
+        "seconds_per_forecast": statistics.median(seconds[1:] or seconds),
+    }
+
+
+def _seconds_of_all(seconds: Sequence[float], count: int) -> dict[str, float]:
+    """With compiling."""
+    return {"seconds_per_forecast": sum(seconds) / count, "seconds_of_all": sum(seconds)}

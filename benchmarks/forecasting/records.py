@@ -1,0 +1,246 @@
+"""Records of the benchmark: one JSON file a set, whose lines are merged, and a table of them all.
+
+A record holds figures of a whole set or series, never those of one series of a competition.
+"""
+
+import datetime
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.forecasting import lines
+from benchmarks.pairs import markdown_table
+from taylorformer.data_wrangler.provenance import machine, processor_name, versions
+from taylorformer.data_wrangler.versioned_files import FileKind, read_json, write_json
+from taylorformer.data_wrangler.whole_files import open_replaced
+
+KIND = FileKind(format_number=1, writer="`python -m benchmarks.forecasting`")
+TABLE = "table.md"
+# The line that others are compared with.
+REFERENCE = "seasonal-naive"
+
+_KINDS = ("competition", "single", "gaps", "cold")
+_LINES = (*lines.ZERO_SHOT, lines.FIT, *lines.NAIVE, *lines.PEERS)
+
+
+def made_by(command: str, settings: lines.Settings, **more: Any) -> dict[str, Any]:
+    """Returns how a line was made: command, seed, date, versions and machine."""
+    return {
+        "command": command,
+        "num_samples": settings.num_samples,
+        "seed": settings.seed,
+        "weights": Path(settings.model).name if settings.model else "shipped",
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "versions": versions(),
+        "processor": processor_name(),
+        "machine": machine(),
+        **more,
+    }
+
+
+def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a new record with those lines of an old one that were not run again.
+
+    Raises:
+        ValueError: the two are of other series or windows, so that their lines do not compare.
+    """
+    if old is None:
+        return dict(new)
+    for key in ("set", "kind", "about"):
+        if old[key] != new[key]:
+            raise ValueError(
+                f"a record must have the `{key}` of the run to be merged with it: remove it, or "
+                f"write to another folder. Received: {old[key]!r} and {new[key]!r}"
+            )
+    merged = {**old["lines"], **new["lines"]}
+    names = [name for name in _LINES if name in merged]
+    names += [name for name in merged if name not in names]
+    return {**new, "lines": {name: merged[name] for name in names}}
+
+
+def write(folder: Path, record: Mapping[str, Any]) -> Path:
+    """Merges a record into the file of its set; returns the path."""
+    path = folder / f"{record['set']}.json"
+    merged = merge(read(path) if path.exists() else None, _without_nan(record))
+    content = {key: value for key, value in merged.items() if key not in ("format", "versions")}
+    write_json(KIND, path, content, indent=1, allow_nan=False)
+    return path
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Reads a record.
+
+    Raises:
+        ValueError: a file that is none.
+    """
+    return read_json(KIND, path, _checked)
+
+
+def write_table(folder: Path) -> str:
+    """Writes the table of all records in a folder; returns it."""
+    records = [read(path) for path in sorted(folder.glob("*.json"))]
+    text = table(records)
+    with open_replaced(folder / TABLE) as file:
+        file.write(text.encode())
+    return text
+
+
+def table(records: Sequence[Mapping[str, Any]]) -> str:
+    """Returns the Markdown of some records."""
+    parts = []
+    for report_only in (False, True):
+        chosen = [one for one in records if one["report_only"] == report_only]
+        if report_only and chosen:
+            parts.append("# Report only: nothing was chosen by these\n")
+        parts += [_competition(one) for one in chosen if one["kind"] == "competition"]
+        singles = [one for one in chosen if one["kind"] == "single"]
+        if singles:
+            parts.append(_singles(singles))
+        parts += [_gaps(one) for one in chosen if one["kind"] == "gaps"]
+        parts += [_cold(one) for one in chosen if one["kind"] == "cold"]
+    return "\n".join(parts)
+
+
+def number(value: float | None) -> str:
+    """Writes a number with three digits that count, without an exponent; nothing for None."""
+    if value is None or not math.isfinite(value):
+        return ""
+    if value == 0:
+        return "0"
+    return f"{value:,.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"
+
+
+def _competition(record: Mapping[str, Any]) -> str:
+    header = ["series", "line", "rel. MASE", "rel. scaled CRPS", "MASE", "80 % holds", "by third"]
+    header.append("seconds a series")
+    frequencies = list(dict.fromkeys(f for one in record["lines"].values() for f in one["figures"]))
+    if len(frequencies) == 2:
+        # One frequency and `all` say the same.
+        frequencies = frequencies[:1]
+    rows = []
+    for frequency in frequencies:
+        for name, line in record["lines"].items():
+            if frequency in line["figures"]:
+                figures = line["figures"][frequency]
+                cells = [f"{frequency} {figures['n']:,}", name]
+                cells += [_fixed(figures[key]) for key in ("rel_mase", "rel_scrps", "mase")]
+                seconds = line.get("seconds_per_forecast") if frequency == frequencies[-1] else None
+                rows.append([*cells, *_coverage(figures), number(seconds)])
+    return (
+        f"# {record['set']}: {record['about']['about']}\n\n"
+        "Geometric means of the ratios to SeasonalNaive, by `score.py` beside the data.\n\n"
+        + markdown_table(header, rows)
+        + _stand_ins([record])
+    )
+
+
+def _singles(records: Sequence[Mapping[str, Any]]) -> str:
+    names = [name for name in _LINES if any(name in one["lines"] for one in records)]
+    parts = ["# Single series\n"]
+    for score, title in (("crps", "Free-running CRPS, units of the series"), ("mase", "MASE")):
+        rows = []
+        for record in records:
+            about = record["about"]
+            sizes = f"{about['context']}, {about['horizon']}, {about['num_windows']}"
+            cells = [number(_score(record, name, score)) for name in names]
+            rows.append([record["set"], str(about["season"] or "none"), sizes, *cells])
+        header = ["series", "season", "context, horizon, windows", *names]
+        parts.append(f"{title}:\n\n{markdown_table(header, rows)}")
+    rows = [_over_series(name, records) for name in names]
+    header = ["line", "series", "rel. CRPS", "rel. MAE", "80 % holds", "by third", "seconds"]
+    parts.append(
+        "Over the series that a line has: geometric means of the ratios to the seasonal naive "
+        "line, which is the last value where there is no season; shares of the truths in the 80 % "
+        "interval, each series counting the same; the median of the seconds a forecast:\n\n"
+        + markdown_table(header, rows)
+        + _stand_ins(records)
+    )
+    return "\n".join(parts)
+
+
+def _over_series(name: str, records: Sequence[Mapping[str, Any]]) -> list[str]:
+    having = [one for one in records if name in one["lines"]]
+    ratios: dict[str, list[float]] = {"crps": [], "mae": []}
+    for record in having:
+        for score, values in ratios.items():
+            mine, reference = (_score(record, line, score) for line in (name, REFERENCE))
+            if mine and reference:
+                values.append(mine / reference)
+    figures = [one["lines"][name]["figures"] for one in having]
+    means = {
+        key: statistics.fmean(one[key] for one in figures) for key in figures[0] if "cov" in key
+    }
+    seconds = statistics.median(one["lines"][name]["seconds_per_forecast"] for one in having)
+    relative = [_fixed(statistics.geometric_mean(v) if v else None) for v in ratios.values()]
+    return [name, str(len(having)), *relative, *_coverage(means), number(seconds)]
+
+
+def _gaps(record: Mapping[str, Any]) -> str:
+    header = ["line", "", "rel. MASE", "rel. scaled CRPS", "MASE", "80 % holds", "by third"]
+    rows = []
+    for name, line in record["lines"].items():
+        for state in ("whole", "removed"):
+            figures = line["figures"][state]
+            cells = [_fixed(figures[key]) for key in ("rel_mase", "rel_scrps", "mase")]
+            rows.append([name, state, *cells, *_coverage(figures)])
+        growth = line["figures"]["growth"]
+        cells = [f"{100 * growth[key]:+.1f} %" for key in ("rel_mase", "rel_scrps", "mase")]
+        rows.append([name, "growth", *cells, "", ""])
+    return f"# {record['about']['about']}\n\n{markdown_table(header, rows)}{_stand_ins([record])}"
+
+
+def _cold(record: Mapping[str, Any]) -> str:
+    rows = [
+        [name, *(number(line["figures"].get(key)) for key in record["about"]["columns"])]
+        for name, line in record["lines"].items()
+    ]
+    return f"# {record['about']['about']}\n\n" + markdown_table(
+        ["what", *record["about"]["columns"]], rows
+    )
+
+
+def _stand_ins(records: Sequence[Mapping[str, Any]]) -> str:
+    """Says where the last value stands in for a line that has no forecast."""
+    counts = [
+        f"{name} of {one['set']}: {line['stand_ins']}"
+        for one in records
+        for name, line in one["lines"].items()
+        if line.get("stand_ins")
+    ]
+    return f"\nThe last value stands in for {'; '.join(counts)}.\n" if counts else ""
+
+
+def _score(record: Mapping[str, Any], name: str, score: str) -> float | None:
+    return record["lines"][name]["figures"][score] if name in record["lines"] else None
+
+
+def _coverage(figures: Mapping[str, float]) -> list[str]:
+    keys = ("cov80", "cov80_1", "cov80_2", "cov80_3")
+    overall, *thirds = (f"{figures[key]:.2f}" for key in keys)
+    return [overall, " ".join(thirds)]
+
+
+def _fixed(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _checked(record: dict[str, Any]) -> dict[str, Any]:
+    if record["kind"] not in _KINDS or not isinstance(record["lines"], Mapping):
+        raise TypeError("another kind, or lines of another type")
+    for line in record["lines"].values():
+        if not isinstance(line["figures"], Mapping):
+            raise TypeError("figures of another type")
+    return record
+
+
+def _without_nan(content: Any) -> Any:
+    """JSON has no NaN: what does not exist is null."""
+    if isinstance(content, Mapping):
+        return {key: _without_nan(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_without_nan(value) for value in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content
