@@ -46,15 +46,15 @@ def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, An
     Raises:
         ValueError: the two are of other series or windows, so that their lines do not compare.
     """
-    if old is None:
-        return dict(new)
-    for key in ("set", "kind", "about"):
-        if old[key] != new[key]:
-            raise ValueError(
-                f"a record must have the `{key}` of the run to be merged with it: remove it, or "
-                f"write to another folder. Received: {old[key]!r} and {new[key]!r}"
-            )
-    merged = {**old["lines"], **new["lines"]}
+    merged = dict(new["lines"])
+    if old is not None:
+        for key in ("set", "kind", "about"):
+            if old[key] != new[key]:
+                raise ValueError(
+                    f"a record must have the `{key}` of the run to be merged with it: remove it, "
+                    f"or write to another folder. Received: {old[key]!r} and {new[key]!r}"
+                )
+        merged = {**old["lines"], **merged}
     names = [name for name in _LINES if name in merged]
     names += [name for name in merged if name not in names]
     return {**new, "lines": {name: merged[name] for name in names}}

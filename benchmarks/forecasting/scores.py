@@ -73,14 +73,17 @@ def score_windows(windows: Sequence[Window], made: Made) -> tuple[dict[str, floa
     low, high = np.stack([quantiles_of(one, tails) for one in values], axis=1)
     error, inside = np.abs(middle - truth), (low <= truth) & (truth <= high)
     scales = np.array([scale(window) for window in windows])[:, np.newaxis]
-    thirds = np.array_split(inside, THIRDS, axis=1)
+    thirds = [
+        float(part.mean()) if part.size else np.nan
+        for part in np.array_split(inside, THIRDS, axis=1)
+    ]
     figures = {
         "crps": float(crps.mean()),
         "mae": float(error.mean()),
         "mase": float((error / scales).mean()),
         "scrps": float((crps / scales).mean()),
         "cov80": float(inside.mean()),
-        **{f"cov80_{number}": float(part.mean()) for number, part in enumerate(thirds, 1)},
+        **{f"cov80_{number}": share for number, share in enumerate(thirds, 1)},
     }
     return figures, stand_ins
 

@@ -46,10 +46,8 @@ _PACKAGES = ("statsforecast", "statsmodels", "pmdarima", "sktime", "numpy", "pan
 
 
 def _statsmodels() -> Iterator[tuple[str, Any]]:
-    datasets = importlib.import_module("statsmodels.api").datasets
-
     def table(name: str) -> Any:
-        return getattr(datasets, name).load_pandas().data
+        return importlib.import_module(f"statsmodels.datasets.{name}").load_pandas().data
 
     yield "sunspots", table("sunspots")["SUNACTIVITY"]
     yield "elnino", table("elnino").set_index("YEAR").to_numpy().ravel()
