@@ -2,6 +2,7 @@
 
     python -m benchmarks.forecasting
     python -m benchmarks.forecasting --sets m1 "a*" --lines zero-shot naive --num-samples 200
+    python -m benchmarks.forecasting --sets singles --lines peers --fit
     python -m benchmarks.forecasting --report-only
     python -m benchmarks.forecasting --remove 0.5
     python -m benchmarks.forecasting --cold
@@ -33,6 +34,7 @@ from benchmarks.forecasting.scores import score_competition, score_windows
 from benchmarks.forecasting.sets import (
     COMPETITIONS,
     DEVELOPMENT,
+    GROUPS,
     REPORT_ONLY,
     SINGLES,
     competition_windows,
@@ -90,8 +92,8 @@ def _line(
     figures: Any, stand_ins: int, made: lines.Made, command: str, settings: lines.Settings
 ) -> dict[str, Any]:
     about = dict(made.about)
-    peers = about.pop("versions", None)
-    how = records.made_by(command, settings, **({"versions": peers} if peers else {}))
+    how = records.made_by(command, settings if made.are_samples else None)
+    how["versions"] = about.pop("versions", how["versions"])
     return {"figures": figures, "stand_ins": stand_ins, **about, "made": how}
 
 
@@ -111,7 +113,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.forecasting",
         description=__doc__.splitlines()[0],
-        epilog=f"Sets: {', '.join(DEVELOPMENT)}. Report only: {', '.join(REPORT_ONLY)}.",
+        epilog=f"Sets: {', '.join(DEVELOPMENT)}; or {' and '.join(GROUPS)}. "
+        f"Report only: {', '.join(REPORT_ONLY)}.",
     )
     parser.add_argument("--sets", nargs="+", default=["*"], help="names, with * as a wildcard")
     parser.add_argument(
@@ -144,14 +147,15 @@ def _chosen_sets(parser: argparse.ArgumentParser, options: argparse.Namespace) -
     if options.sets == ["*"]:
         return list(REPORT_ONLY if options.report_only else DEVELOPMENT)
     allowed = everything if options.report_only else list(DEVELOPMENT)
-    for pattern in options.sets:
+    patterns = [one for name in options.sets for one in GROUPS.get(name, (name,))]
+    for pattern in patterns:
         if not fnmatch.filter(everything, pattern):
             parser.error(f"--sets must be among {', '.join(everything)}. Received: {pattern}")
         if not fnmatch.filter(allowed, pattern):
             parser.error(
                 f"--sets {pattern} needs --report-only: nothing may be chosen by its scores"
             )
-    return [name for name in allowed if any(fnmatch.fnmatch(name, p) for p in options.sets)]
+    return [name for name in allowed if any(fnmatch.fnmatch(name, p) for p in patterns)]
 
 
 def _chosen_lines(parser: argparse.ArgumentParser, options: argparse.Namespace) -> list[str]:

@@ -131,14 +131,23 @@ def fit_line(single: Single, windows: Sequence[Window], settings: Settings) -> M
     end = len(values) - single.num_windows * single.horizon
     started = time.perf_counter()
     forecaster = zero_shot.fitted(
-        values[:end], stamps[:end], single.context, single.horizon, settings.seed
+        single.name,
+        values[:end],
+        stamps[:end],
+        single.context,
+        single.horizon,
+        settings.seed,
     )
     fit_seconds = time.perf_counter() - started
     made: dict[str, np.ndarray] = {}
     seconds = []
     for window in windows:
         started = time.perf_counter()
-        made |= zero_shot.zero_shot(forecaster, [window], settings.num_samples, settings.seed)
+        # The series has the name that it had in the fit, or it would be a new one.
+        call = [dataclasses.replace(window, name=single.name)]
+        samples = zero_shot.zero_shot(forecaster, call, settings.num_samples, settings.seed)
+        if single.name in samples:
+            made[window.name] = samples[single.name]
         seconds.append(time.perf_counter() - started)
     return Made(made, True, {"fit_seconds": fit_seconds, **_seconds_of_each(seconds)})
 

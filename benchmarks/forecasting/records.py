@@ -18,25 +18,36 @@ from taylorformer.data_wrangler.whole_files import open_replaced
 
 KIND = FileKind(format_number=1, writer="`python -m benchmarks.forecasting`")
 TABLE = "table.md"
-# The line that others are compared with.
-REFERENCE = "seasonal-naive"
+# The line that all are compared with, and the one that is compared with all.
+REFERENCE, OURS = "seasonal-naive", lines.ZERO_SHOT[0]
 
+_TITLES = {False: "Development", True: "Report only: nothing was chosen by these"}
 _KINDS = ("competition", "single", "gaps", "cold")
 _LINES = (*lines.ZERO_SHOT, lines.FIT, *lines.NAIVE, *lines.PEERS)
 
 
-def made_by(command: str, settings: lines.Settings, **more: Any) -> dict[str, Any]:
-    """Returns how a line was made: command, seed, date, versions and machine."""
+def made_by(command: str, settings: lines.Settings | None = None) -> dict[str, Any]:
+    """Returns how a line was made: command, seed, date, versions and machine.
+
+    Args:
+        command: without folders of this machine.
+        settings: of a line with samples. None: the line has none.
+    """
+    of_samples = {}
+    if settings is not None:
+        weights = Path(settings.model).name if settings.model else "shipped"
+        of_samples = {
+            "num_samples": settings.num_samples,
+            "seed": settings.seed,
+            "weights": weights,
+        }
     return {
         "command": command,
-        "num_samples": settings.num_samples,
-        "seed": settings.seed,
-        "weights": Path(settings.model).name if settings.model else "shipped",
+        **of_samples,
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "versions": versions(),
         "processor": processor_name(),
         "machine": machine(),
-        **more,
     }
 
 
@@ -92,8 +103,8 @@ def table(records: Sequence[Mapping[str, Any]]) -> str:
     parts = []
     for report_only in (False, True):
         chosen = [one for one in records if one["report_only"] == report_only]
-        if report_only and chosen:
-            parts.append("# Report only: nothing was chosen by these\n")
+        if chosen:
+            parts.append(f"# {_TITLES[report_only]}\n")
         parts += [_competition(one) for one in chosen if one["kind"] == "competition"]
         singles = [one for one in chosen if one["kind"] == "single"]
         if singles:
@@ -127,9 +138,9 @@ def _competition(record: Mapping[str, Any]) -> str:
                 cells = [f"{frequency} {figures['n']:,}", name]
                 cells += [_fixed(figures[key]) for key in ("rel_mase", "rel_scrps", "mase")]
                 seconds = line.get("seconds_per_forecast") if frequency == frequencies[-1] else None
-                rows.append([*cells, *_coverage(figures), number(seconds)])
+                rows.append([*cells, *_coverage(figures), _seconds(seconds)])
     return (
-        f"# {record['set']}: {record['about']['about']}\n\n"
+        f"## {record['set']}: {record['about']['about']}\n\n"
         "Geometric means of the ratios to SeasonalNaive, by `score.py` beside the data.\n\n"
         + markdown_table(header, rows)
         + _stand_ins([record])
@@ -138,7 +149,7 @@ def _competition(record: Mapping[str, Any]) -> str:
 
 def _singles(records: Sequence[Mapping[str, Any]]) -> str:
     names = [name for name in _LINES if any(name in one["lines"] for one in records)]
-    parts = ["# Single series\n"]
+    parts = ["## Single series\n"]
     for score, title in (("crps", "Free-running CRPS, units of the series"), ("mase", "MASE")):
         rows = []
         for record in records:
@@ -149,32 +160,36 @@ def _singles(records: Sequence[Mapping[str, Any]]) -> str:
         header = ["series", "season", "context, horizon, windows", *names]
         parts.append(f"{title}:\n\n{markdown_table(header, rows)}")
     rows = [_over_series(name, records) for name in names]
-    header = ["line", "series", "rel. CRPS", "rel. MAE", "80 % holds", "by third", "seconds"]
+    header = ["line", "series", "rel. CRPS", "rel. MAE", f"{OURS} over it, CRPS"]
+    header += ["80 % holds", "by third", "seconds"]
     parts.append(
         "Over the series that a line has: geometric means of the ratios to the seasonal naive "
-        "line, which is the last value where there is no season; shares of the truths in the 80 % "
-        "interval, each series counting the same; the median of the seconds a forecast:\n\n"
-        + markdown_table(header, rows)
-        + _stand_ins(records)
+        f"line, which is the last value where there is no season, and of the ratios of {OURS} to "
+        "the line; shares of the truths in the 80 % interval, each series counting the same; the "
+        "median of the seconds a forecast:\n\n" + markdown_table(header, rows) + _stand_ins(records)
     )
     return "\n".join(parts)
 
 
 def _over_series(name: str, records: Sequence[Mapping[str, Any]]) -> list[str]:
     having = [one for one in records if name in one["lines"]]
-    ratios: dict[str, list[float]] = {"crps": [], "mae": []}
-    for record in having:
-        for score, values in ratios.items():
-            mine, reference = (_score(record, line, score) for line in (name, REFERENCE))
-            if mine and reference:
-                values.append(mine / reference)
     figures = [one["lines"][name]["figures"] for one in having]
     means = {
         key: statistics.fmean(one[key] for one in figures) for key in figures[0] if "cov" in key
     }
     seconds = statistics.median(one["lines"][name]["seconds_per_forecast"] for one in having)
-    relative = [_fixed(statistics.geometric_mean(v) if v else None) for v in ratios.values()]
-    return [name, str(len(having)), *relative, *_coverage(means), number(seconds)]
+    ratios = [(name, REFERENCE, "crps"), (name, REFERENCE, "mae"), (OURS, name, "crps")]
+    cells = [_fixed(_mean_ratio(having, *ratio)) for ratio in ratios]
+    return [name, str(len(having)), *cells, *_coverage(means), _seconds(seconds)]
+
+
+def _mean_ratio(
+    records: Sequence[Mapping[str, Any]], name: str, other: str, score: str
+) -> float | None:
+    """Returns the geometric mean of the ratios of two lines over the series that have both."""
+    pairs = [[_score(record, line, score) for line in (name, other)] for record in records]
+    ratios = [one / two for one, two in pairs if one and two]
+    return statistics.geometric_mean(ratios) if ratios else None
 
 
 def _gaps(record: Mapping[str, Any]) -> str:
@@ -188,7 +203,7 @@ def _gaps(record: Mapping[str, Any]) -> str:
         growth = line["figures"]["growth"]
         cells = [f"{100 * growth[key]:+.1f} %" for key in ("rel_mase", "rel_scrps", "mase")]
         rows.append([name, "growth", *cells, "", ""])
-    return f"# {record['about']['about']}\n\n{markdown_table(header, rows)}{_stand_ins([record])}"
+    return f"## {record['about']['about']}\n\n{markdown_table(header, rows)}{_stand_ins([record])}"
 
 
 def _cold(record: Mapping[str, Any]) -> str:
@@ -196,7 +211,7 @@ def _cold(record: Mapping[str, Any]) -> str:
         [name, *(number(line["figures"].get(key)) for key in record["about"]["columns"])]
         for name, line in record["lines"].items()
     ]
-    return f"# {record['about']['about']}\n\n" + markdown_table(
+    return f"## {record['about']['about']}\n\n" + markdown_table(
         ["what", *record["about"]["columns"]], rows
     )
 
@@ -220,6 +235,11 @@ def _coverage(figures: Mapping[str, float]) -> list[str]:
     keys = ("cov80", "cov80_1", "cov80_2", "cov80_3")
     overall, *thirds = (f"{figures[key]:.2f}" for key in keys)
     return [overall, " ".join(thirds)]
+
+
+def _seconds(value: float | None) -> str:
+    """Less than a millisecond is not told apart."""
+    return "< 0.001" if value is not None and value < 0.001 else number(value)
 
 
 def _fixed(value: float | None) -> str:

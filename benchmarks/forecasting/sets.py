@@ -132,6 +132,10 @@ SINGLES = {single.name: single for single in _SINGLES} | {
     for name, *rest, dataset in _REPORT_ONLY
 }
 DEVELOPMENT = (*COMPETITIONS, *(one.name for one in SINGLES.values() if not one.report_only))
+GROUPS = {
+    "competitions": tuple(COMPETITIONS),
+    "singles": tuple(name for name in DEVELOPMENT if name not in COMPETITIONS),
+}
 REPORT_ONLY = tuple(one.name for one in SINGLES.values() if one.report_only)
 
 

@@ -74,9 +74,14 @@ def zero_shot(
 
 
 def fitted(
-    values: np.ndarray, stamps: pd.Index, context_length: int, horizon: int, seed: int
+    name: str,
+    values: np.ndarray,
+    stamps: pd.Index,
+    context_length: int,
+    horizon: int,
+    seed: int,
 ) -> Forecaster:
-    """Fits the compact preset to a series; all of it trains or validates.
+    """Fits the compact preset to a series of some name; all of it trains or validates.
 
     Raises:
         ValueError: the series is too short.
@@ -86,7 +91,7 @@ def fitted(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return forecaster.fit(pd.DataFrame({"unique_id": "", "ds": stamps, "y": values}))
+        return forecaster.fit(pd.DataFrame({"unique_id": name, "ds": stamps, "y": values}))
 
 
 # What is scored comes after the series, so no rows are kept for a test.

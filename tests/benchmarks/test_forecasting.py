@@ -335,6 +335,7 @@ def test_single_series_from_end_to_end(fake, wheels, no_peers, tmp_path, capsys)
         "python -m benchmarks.forecasting --sets nile sunsp* --num-samples 20 --model weights"
     ).replace("sunsp*", '"sunsp*"')
     assert made["weights"] == "weights" and made["seed"] == 0 and made["versions"]["numpy"]
+    assert "seed" not in content["lines"]["drift"]["made"]
     # One call a window, with true stamps and the season; then bare ones.
     assert fake.asked == [(season, str(model)) for season in (11, "auto", None, "auto")]
     tables = [table for table, _ in fake.calls]
