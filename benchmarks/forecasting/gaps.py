@@ -79,7 +79,7 @@ def _both(windows: Sequence[Window], whole: lines.Made, removed: lines.Made) -> 
     stand_ins = 0
     for state, line in (("whole", whole), ("removed", removed)):
         # The scale is that of the whole context: it is not the line's.
-        by_frequency, count, _ = score_competition(SET, windows, line, subset=True)
+        by_frequency, count = score_competition(SET, windows, line, subset=True)
         figures[state] = by_frequency[FREQUENCY]
         stand_ins += count
     figures["growth"] = {

@@ -204,18 +204,15 @@ def single_lines(
 def competition_lines(
     windows: Sequence[Window], names: Sequence[str], settings: Settings
 ) -> dict[str, Made]:
-    """Forecasts a competition set by lines of some names; `fit` and the peers have no part here.
+    """Forecasts a competition set by our lines among some names.
 
-    (The peers' figures are beside the set, in `baselines.csv.gz`.)
+    The naive lines and the peers are among the baselines that come with the set.
     """
-    made = {}
-    for name in names:
-        if name in ZERO_SHOT:
-            bare = name == ZERO_SHOT[1]
-            made[name] = zero_shot_line(windows, settings, bare=bare, one_by_one=False)
-        elif name in naive.LINES:
-            made[name] = naive_line(naive.LINES[name], windows)
-    return made
+    return {
+        name: zero_shot_line(windows, settings, bare=name == ZERO_SHOT[1], one_by_one=False)
+        for name in names
+        if name in ZERO_SHOT
+    }
 
 
 def _seconds_of_each(seconds: Sequence[float]) -> dict[str, float]:

@@ -90,7 +90,7 @@ def score_windows(windows: Sequence[Window], made: Made) -> tuple[dict[str, floa
 
 def score_competition(
     name: str, windows: Sequence[Window], made: Made, *, subset: bool = False
-) -> tuple[Figures, int, dict[str, Figures]]:
+) -> tuple[Figures, int]:
     """Scores a competition set by the script beside its data.
 
     What it reads is in a temporary folder, and its figures of single series are not kept.
@@ -99,11 +99,11 @@ def score_competition(
         name: of the set.
         windows: all of its series.
         made: the forecasts.
-        subset: `windows` are part of the series; all figures, also of baselines, are for them.
+        subset: `windows` are part of the series.
 
     Returns:
-        The figures of the forecast by frequency, and those of `all`; the number of series where the
-        last value stands in; and the figures of each baseline, by frequency too.
+        The figures by frequency, and those of `all`; and the number of series where the last value
+        stands in.
     """
     whole, stand_ins = with_stand_ins(made.values, windows)
     with tempfile.TemporaryDirectory() as folder:
@@ -113,24 +113,36 @@ def score_competition(
         else:
             path = Path(folder) / "quantiles.csv"
             _write_quantiles(path, whole)
+        options = ["--subset-ok"] if subset else []
+        return _run_script(name, str(path), *options)[_FORECAST], stand_ins
+
+
+def competition_baselines(name: str) -> dict[str, Figures]:
+    """Returns the figures of the baselines of a competition set, as `score_competition`."""
+    return _run_script(name, "none")
+
+
+def _run_script(name: str, forecasts: str, *options: str) -> dict[str, Figures]:
+    """Returns the figures of a forecast and of all baselines."""
+    script = shared_folder("data", "score.py")
+    with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "figures.json"
-        script = shared_folder("data", "score.py")
-        command = [sys.executable, str(script), str(path), name, "--json", str(output)]
-        command += ["--data", str(script.parent), *(["--subset-ok"] if subset else [])]
+        command = [sys.executable, str(script), forecasts, name, "--json", str(output)]
+        command += ["--data", str(script.parent), *options]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"score.py failed: {done.stderr.strip() or done.stdout.strip()}")
         rows = json.loads(output.read_text(encoding="utf-8"))
-    frequencies = list(dict.fromkeys(row["frequency"] for row in rows))
     figures: dict[str, Figures] = {}
     for row in rows:
         # `forecast, same n` repeats the forecast on the series of a baseline.
         if not row["model"].startswith(f"{_FORECAST},"):
             kept = {key: row[key] for key in _KEPT}
             figures.setdefault(row["model"], {})[row["frequency"]] = kept
-            if len(frequencies) == 1:
-                figures[row["model"]]["all"] = kept
-    return figures.pop(_FORECAST), stand_ins, figures
+    for by_frequency in figures.values():
+        # The script leaves `all` out where there is one frequency.
+        by_frequency.setdefault("all", next(iter(by_frequency.values())))
+    return figures
 
 
 def _crps(values: np.ndarray, truth: np.ndarray) -> np.ndarray:
