@@ -25,5 +25,6 @@ setup(
     package_data={
         "": ["*.pyi", "py.typed"],
         "taylorformer.data_wrangler": ["data/*.csv", "data/*.txt"],
+        "taylorformer.training_and_evaluation.forecasting": ["weights/*.keras", "weights/*.json"],
     },
 )

@@ -20,6 +20,7 @@ from .tasks.image_set import Images, load_images
 from .tasks.image_sources import image_source_names
 from .tasks.images import held_out_image_completion_tasks, whole_image_tasks
 from .tasks.kernels import Kernel, find_kernel
+from .tasks.series_prior import SeriesPrior, draw_family
 from .tasks.task_set import TaskSet
 
 __all__ = [
@@ -32,12 +33,14 @@ __all__ = [
     "PositionalEncoding",
     "RepresentationExtractor",
     "Series",
+    "SeriesPrior",
     "Split",
     "TaskSet",
     "WindowScaler",
     "WindowSpec",
     "Windows",
     "continue_stamps",
+    "draw_family",
     "extend_series",
     "find_kernel",
     "held_out_gaussian_process_tasks",

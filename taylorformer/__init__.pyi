@@ -6,6 +6,7 @@ from .comparison_models.transformer_neural_process import TransformerNeuralProce
 from .data_wrangler.features.representation_extractor import RepresentationExtractor
 from .data_wrangler.tasks.gaussian_process import gaussian_process_tasks
 from .data_wrangler.tasks.images import image_completion_tasks
+from .data_wrangler.tasks.series_prior import synthetic_series_tasks
 from .model.layers.attention import MultiHeadAttention
 from .model.layers.local_taylor import LocalTaylor
 from .model.layers.mha_x import MHAX
@@ -15,6 +16,7 @@ from .model.released_weights import load_released_weights
 from .model.taylorformer import Taylorformer
 from .training_and_evaluation.forecasting.forecast import Forecast
 from .training_and_evaluation.forecasting.forecaster import Forecaster
+from .training_and_evaluation.forecasting.pretrained_forecaster import PretrainedForecaster
 
 __all__ = [
     "MHAX",
@@ -25,6 +27,7 @@ __all__ = [
     "LocalTaylor",
     "MultiHeadAttention",
     "NeuralProcess",
+    "PretrainedForecaster",
     "ProbabilisticModel",
     "RepresentationExtractor",
     "Taylorformer",
@@ -36,6 +39,7 @@ __all__ = [
     "load_model",
     "load_released_weights",
     "model",
+    "synthetic_series_tasks",
     "training_and_evaluation",
 ]
 

@@ -31,6 +31,7 @@ SERIALIZABLE_MODULES = (
     "taylorformer.model.layers.mha_xy",
     "taylorformer.model.released_weights",
     "taylorformer.model.taylorformer",
+    "taylorformer.training_and_evaluation.training.gradient_norms",
 )
 
 

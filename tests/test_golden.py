@@ -74,3 +74,22 @@ def test_a_task_set_is_read(golden):
 
     inputs, y_target = TaskSet.load(FOLDER / "tasks.npz").batch(range(4))
     _check("tasks", {**inputs, "y_target": y_target})
+
+
+@pytest.mark.parametrize("version", ["prior-1"])
+def test_the_weights_of_the_package_compute_what_they_did(version):
+    """In user units; of each series relative to its largest value."""
+    spec = importlib.util.spec_from_file_location("golden_prior", FOLDER / "prior.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with np.load(FOLDER / f"{version}.npz") as written:
+        expected = dict(written)
+    outputs = module.outputs(version)
+    assert outputs.keys() == expected.keys()
+    np.testing.assert_allclose(outputs["log_prob"], expected["log_prob"], rtol=1e-4, atol=1e-3)
+    for name in ("mean", "scale", "samples"):
+        axis = tuple(axis for axis in range(expected[name].ndim) if axis != expected[name].ndim - 3)
+        size = np.abs(expected[name]).max(axis=axis, keepdims=True)
+        np.testing.assert_allclose(
+            outputs[name] / size, expected[name] / size, rtol=0, atol=1e-4, err_msg=name
+        )

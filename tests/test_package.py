@@ -352,8 +352,10 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
     for folder in ("commands", *FOLDERS, "model/layers", "model/sampling", "data_wrangler/tasks"):
         assert f"taylorformer/{folder}/__init__.py" in held
     assert "taylorformer/py.typed" in held and "taylorformer/__init__.pyi" in held
-    data = {installed for installed, _ in _package_files(".csv", ".txt")}
-    assert len(data) == 2
+    data = {installed for installed, _ in _package_files(".csv", ".txt", ".keras", ".json")}
+    # A series with its source, and a model with its record.
+    assert len(data) == 4
+    assert Path(wheel).stat().st_size < 5 * 2**20
     assert held - wanted == data
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 

@@ -14,5 +14,9 @@ In the order of their imports, which only goes up this list:
   (which of them are unlike the others),
   `value_support` and `scaled_support` (bounds and whole numbers), `training_statistics` and
   `scaler` (with `array_ops`, one formula for NumPy and TensorFlow),
-  `windows`.
+  `panel_windows` and `windows`;
+- seasons: `season_background` (rows one step apart), `season_uneven` (other rows), `season_odds`,
+  `season_patterns`, `season_evidence` (the best season of each series), `season_search` (one after
+  the other), `season_spans` (as people state them), `seasons` (which are used);
+- windows for a model that was trained on other series: `context_scaler`, `context_windows`.
 """

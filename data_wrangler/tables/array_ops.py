@@ -25,6 +25,12 @@ class ArrayOps(NamedTuple):
         log_normal_cdf: the logarithm of the cumulative standard normal distribution.
         total: the sum over the last axis.
         stack: puts arrays of one shape side by side along a new last axis.
+        floor: the largest whole number that is not larger.
+        cos: the cosine of an angle.
+        sin: the sine of an angle.
+        greatest: the maximum over the last axis.
+        sort: in increasing order along the last axis.
+        pick: selects one number of each row of the last axis by its index.
     """
 
     take: Callable[[Any, Any], Any]
@@ -41,6 +47,12 @@ class ArrayOps(NamedTuple):
     log_normal_cdf: Callable[[Any], Any]
     total: Callable[[Any], Any]
     stack: Callable[[list[Any]], Any]
+    floor: Callable[[Any], Any]
+    cos: Callable[[Any], Any]
+    sin: Callable[[Any], Any]
+    greatest: Callable[[Any], Any]
+    sort: Callable[[Any], Any]
+    pick: Callable[[Any, Any], Any]
 
 
 NUMPY_OPS = ArrayOps(
@@ -58,6 +70,12 @@ NUMPY_OPS = ArrayOps(
     log_normal_cdf=log_ndtr,
     total=lambda values: np.sum(values, axis=-1),
     stack=lambda parts: np.stack(parts, axis=-1),
+    floor=np.floor,
+    cos=np.cos,
+    sin=np.sin,
+    greatest=lambda values: np.max(values, axis=-1),
+    sort=lambda values: np.sort(values, axis=-1),
+    pick=lambda values, index: np.take_along_axis(values, index[:, np.newaxis], axis=-1)[:, 0],
 )
 
 
@@ -86,4 +104,10 @@ def tensorflow_ops() -> ArrayOps:
         log_normal_cdf=log_normal_cdf,
         total=lambda values: tf.reduce_sum(values, axis=-1),
         stack=lambda parts: tf.stack(parts, axis=-1),
+        floor=tf.floor,
+        cos=tf.cos,
+        sin=tf.sin,
+        greatest=lambda values: tf.reduce_max(values, axis=-1),
+        sort=lambda values: tf.sort(values, axis=-1),
+        pick=lambda values, index: tf.gather(values, index, batch_dims=1),
     )

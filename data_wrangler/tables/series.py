@@ -13,6 +13,9 @@ from taylorformer.data_wrangler.tables.stamps import NANOSECONDS, check_increasi
 from taylorformer.data_wrangler.tables.table_rows import TableRows
 from taylorformer.data_wrangler.tables.values import check_covariates, check_finite
 
+# Between the name of a series and that of a column.
+_SEPARATOR = "/"
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Series:
@@ -169,6 +172,38 @@ class Series:
         if self.covariates is not None:
             table |= dict(zip(self.covariate_columns, self.covariates.T, strict=True))
         return pd.DataFrame(table)
+
+    def take(self, rows: Any) -> "Series":
+        """Returns the series of some rows.
+
+        Args:
+            rows: a slice, a mask `[T]` or row numbers, in increasing order; at least one row.
+        """
+        covariates = None if self.covariates is None else self.covariates[rows]
+        return dataclasses.replace(
+            self,
+            time=self.time[rows],
+            values=self.values[rows],
+            stamps=self.stamps[rows],
+            covariates=covariates,
+        )
+
+    def column(self, column: int) -> "Series":
+        """Returns the series of one target column, without covariates.
+
+        Where there are several columns its name gets that of the column, so that the series of
+        all columns can be told apart.
+        """
+        target = self.target_columns[column]
+        name = self.name if self.num_columns == 1 else f"{self.name}{_SEPARATOR}{target}"
+        return dataclasses.replace(
+            self,
+            values=self.values[:, column : column + 1],
+            target_columns=(target,),
+            name=name,
+            covariates=None,
+            covariate_columns=(),
+        )
 
     @property
     def num_rows(self) -> int:

@@ -105,6 +105,10 @@ class ValueSupport:
             tuple(bool(one) for one in whole),
         )
 
+    def of_column(self, column: int) -> "ValueSupport":
+        """Returns the support of one column."""
+        return ValueSupport((self.lower[column],), (self.upper[column],), (self.integers[column],))
+
     @classmethod
     def everything(cls, num_columns: int) -> "ValueSupport":
         """Returns the support of all real numbers."""

@@ -1,6 +1,5 @@
 """Windows of one or several series, as batches for training, evaluation and forecasts."""
 
-import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,7 +8,7 @@ import numpy as np
 from taylorformer.data_wrangler.checks import check_integer, listed
 from taylorformer.data_wrangler.tables.array_ops import NUMPY_OPS, ArrayOps, tensorflow_ops
 from taylorformer.data_wrangler.tables.panel import Panel, as_panel
-from taylorformer.data_wrangler.tables.scaled_support import ScaledSupport
+from taylorformer.data_wrangler.tables.panel_windows import PanelWindows
 from taylorformer.data_wrangler.tables.scaler import ValueScaling, WindowScaler
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.split import WindowSpec
@@ -17,8 +16,6 @@ from taylorformer.data_wrangler.tables.split import WindowSpec
 if TYPE_CHECKING:
     import tensorflow as tf
 
-# Keys are 64-bit integers.
-_KEY_BYTES = 8
 # Steps of numbers are even up to rounding; those of dates are whole numbers.
 _UNEVEN = 1e-9
 
@@ -51,7 +48,7 @@ class _Table(NamedTuple):
     last_value: Any
 
 
-class Windows:
+class Windows(PanelWindows):
     """The windows of one or several series, as batches of the data contract.
 
     A window is identified by its first row in the panel, and made when it is asked for: nothing is
@@ -99,9 +96,8 @@ class Windows:
                     f"`series` must have {text.format(expected)}, as the scaler. "
                     f"Received: {received}"
                 )
-        self.panel = panel
+        super().__init__(panel, scaler.spec if spec is None else spec, scaler.support)
         self.scaler = scaler = scaler.in_unit(panel.time_unit)
-        self.spec = scaler.spec if spec is None else spec
         numbers = self._numbers_in_scaler()
         columns = np.arange(panel.num_columns)
         last = panel.last_observed_row
@@ -149,139 +145,12 @@ class Windows:
             )
         return [numbers[name] for name in names]
 
-    def target_rows(self, starts: Any) -> np.ndarray:
-        """Returns the rows of the targets, `[B, N_T]` int64."""
-        starts = self._check_starts(starts)
-        return starts[:, np.newaxis] + np.arange(self.spec.context_length, self.spec.length)
-
-    def context_rows(self, starts: Any) -> np.ndarray:
-        """Returns the rows of the context, `[B, N_C]` int64."""
-        return self._check_starts(starts)[:, np.newaxis] + np.arange(self.spec.context_length)
-
-    def reference(self, starts: Any) -> np.ndarray:
-        """Returns what y is relative to: `[B, D_y]` float64, in units of z, see `WindowScaler`."""
-        return self._scaling(starts).reference
-
-    def spread(self, starts: Any) -> np.ndarray:
-        """Returns what y is divided by: `[B, D_y]` float64, in units of z, see `WindowScaler`."""
-        return self._scaling(starts).spread
-
-    def truth(self, starts: Any) -> np.ndarray:
-        """Returns the true values of the targets: `[B, N_T, D_y]` in user units, NaN = missing."""
-        return self.panel.values[self.target_rows(starts)]
-
-    def scored(self, starts: Any) -> np.ndarray:
-        """Returns which targets can be scored: `[B, N_T]` bool, True where no value is missing."""
-        return self.panel.observed[self.target_rows(starts)]
-
-    def scale_y(self, values: Any, starts: Any) -> np.ndarray:
-        """Scales values.
-
-        Args:
-            values: `[..., B, N, D_y]`, in user units; NaN stays NaN.
-            starts: `[B]`.
-
-        Returns:
-            The same shape, float64.
-        """
-        return self._scaling(starts).scale(np.asarray(values))
-
-    def inverse(self, y: Any, starts: Any) -> np.ndarray:
-        """Undoes the scaling of samples.
-
-        Args:
-            y: `[..., B, N_T, D_y]`, such as samples `[S, B, N_T, D_y]`.
-            starts: `[B]`.
-
-        Returns:
-            The same shape in user units, float64; with a support inside it, whole numbers whole.
-        """
-        return self._scaling(starts).inverse(y)
-
-    def inverse_moments(self, mean: Any, scale: Any, starts: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Returns mean and standard deviation in user units of normal distributions of y.
-
-        Args:
-            mean: `[B, N_T, D_y]`, as a model returns it.
-            scale: `[B, N_T, D_y]`, as a model returns it.
-            starts: `[B]`.
-
-        Returns:
-            `[B, N_T, D_y]` float64 both; with a support those of the transformed distribution.
-        """
-        return self._scaling(starts).inverse_moments(mean, scale)
-
-    def inverse_log_prob(self, log_prob: Any, starts: Any) -> np.ndarray:
-        """Converts joint log densities of scaled y to those of the true values in user units.
-
-        Args:
-            log_prob: `[B]`, in nats, summed over D_y and the observed targets.
-            starts: `[B]`.
-
-        Returns:
-            `[B]` float64. Columns of whole numbers count with their log probability.
-        """
-        return self._scaling(starts).inverse_log_prob(
-            log_prob, self.truth(starts), self.scored(starts)
-        )
-
-    def inverse_nll(self, nll: Any, starts: Any) -> np.ndarray:
-        """Converts negative log densities for each observed target `[B]`, in nats."""
-        return self._scaling(starts).inverse_nll(nll, self.truth(starts), self.scored(starts))
-
-    def normal_log_prob(self, mean: Any, scale: Any, y: Any, starts: Any) -> np.ndarray:
-        """Returns the log density of y in a support under normal distributions, as models score it.
-
-        Args:
-            mean: `[B, N_T, D_y]`, scaled.
-            scale: standard deviations that broadcast to it, scaled.
-            y: `[B, N_T, D_y]`, scaled.
-            starts: `[B]`.
-
-        Returns:
-            `[B, N_T, D_y]` float64; of whole numbers their log probability.
-
-        Raises:
-            ValueError: the scaler has no support.
-        """
-        support = ScaledSupport.from_parts(self._scaling(starts).parts[:, np.newaxis])
-        return support.log_prob(mean, scale, np.asarray(y, np.float32))
-
     def _scaling(self, starts: Any) -> ValueScaling:
         return self._value_scaling(self._check_starts(starts), self._table, NUMPY_OPS)
 
     def batch(self, starts: Any) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """Makes one batch for `fit`, `evaluate` or `log_prob`.
-
-        Returns:
-            `(inputs, y_target)` of the data contract, float32 and bool. Rows with a missing value
-            are False in `context_mask` and `target_mask`, and their y is 0.
-        """
+        """Makes one batch, see `PanelWindows`."""
         return self._batch(self._check_starts(starts), self._table, NUMPY_OPS)
-
-    def forecast_inputs(self, starts: Any) -> dict[str, np.ndarray]:
-        """Makes the inputs for `sample` or `predict`; no target's y is read.
-
-        Returns:
-            `inputs` of the data contract. `target_mask` is True for all targets: one whose true
-            value is missing is drawn, too, and only left out of the score.
-        """
-        inputs, _ = self.batch(starts)
-        return {**inputs, "target_mask": np.ones_like(inputs["target_mask"])}
-
-    def sequence_keys(self, starts: Any) -> np.ndarray:
-        """Returns a key for the random numbers of each window, `[B]` int64.
-
-        It depends on the name of the series and the time of the last context row alone. Two windows
-        do not share random numbers; a window has the same ones in every batch, on every machine,
-        and in a forecast from its last context row, whatever the stamps that follow.
-        """
-        rows = self.context_rows(starts)[:, -1]
-        labels = (self.panel.time_label(int(row)) for row in rows)
-        digests = [
-            hashlib.blake2b(text.encode(), digest_size=_KEY_BYTES).digest() for text in labels
-        ]
-        return np.frombuffer(b"".join(digests), "<i8").astype(np.int64)
 
     def training_dataset(
         self, starts: Any, batch_size: int, seed: int, first_batch: int = 0
@@ -346,28 +215,6 @@ class Windows:
             table = _Table(*map(tf.constant, self._table))
         batches = batches.map(lambda starts: self._batch(starts, table, ops), tf.data.AUTOTUNE)
         return batches.prefetch(tf.data.AUTOTUNE)
-
-    def _check_starts(self, starts: Any) -> np.ndarray:
-        starts = np.asarray(starts)
-        if starts.ndim != 1 or not len(starts) or starts.dtype.kind not in "iu":
-            raise ValueError(
-                "`starts` must be integers of the shape [B], B at least 1. "
-                f"Received: dtype {starts.dtype}, shape {list(starts.shape)}"
-            )
-        latest = self.panel.num_rows - self.spec.length
-        if starts.min() < 0 or starts.max() > latest:
-            raise ValueError(
-                f"`starts` must be rows from 0 to {latest}, for windows inside the series. "
-                f"Received: rows from {starts.min()} to {starts.max()}"
-            )
-        number = self._table.series_number
-        crosses = number[starts] != number[starts + self.spec.length - 1]
-        if crosses.any():
-            raise ValueError(
-                "`starts` must be rows of windows inside one series. Received: row "
-                f"{starts[crosses.argmax()]}, whose window ends in the next series"
-            )
-        return starts.astype(np.int64)
 
     def _value_scaling(self, starts: Any, table: _Table, ops: ArrayOps) -> ValueScaling:
         number = ops.take(table.series_number, starts)

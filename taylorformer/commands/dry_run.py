@@ -9,11 +9,52 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from taylorformer.data_wrangler.tables.columns import Columns
+    from taylorformer.data_wrangler.tables.series import Series
 
 # More series than these would push the lines on the parts out of sight.
 _MAX_SHOWN_SERIES = 20
 # As wide as the longest label, "validation", and a space.
 _LABEL_WIDTH = 11
+
+
+def show_table(
+    frame: "pd.DataFrame", columns: "Columns", disorder: Mapping[str, Any], seasons: Any
+) -> None:
+    """Says what a forecast without training would read, and which seasons the rows show.
+
+    Args:
+        frame: the table.
+        columns: of the table.
+        disorder: the arguments of `split_table` on rows that are not in order.
+        seasons: those that were named, see `choose_seasons`.
+
+    Raises:
+        ValueError: rows in disorder, or seasons that cannot be read.
+    """
+    from taylorformer.data_wrangler.tables.long_table import split_table
+
+    _show_columns(columns)
+    click.echo()
+    _show_series(frame, columns)
+    click.echo()
+    _show_seasons(split_table(frame, columns, **disorder), seasons)
+    click.echo("\nNothing was forecast.")
+
+
+def _show_seasons(series: "Sequence[Series]", seasons: Any) -> None:
+    """Says which seasons the rows of each column show."""
+    from taylorformer.data_wrangler.tables.seasons import choose_seasons
+
+    shown = series[:_MAX_SHOWN_SERIES]
+    for one in shown:
+        for column, target in enumerate(one.target_columns):
+            chosen = choose_seasons(one, seasons, column)
+            owner = one.name if len(series) > 1 else ""
+            owner += f" {target}" if one.num_columns > 1 else ""
+            label = f"season{' of ' if owner else ''}{owner.strip()}"
+            click.echo(f"{label:<{_LABEL_WIDTH}} {chosen.describe()}")
+    if len(series) > len(shown):
+        click.echo(f"... and {len(series) - len(shown)} more series")
 
 
 def show_plan(
@@ -51,6 +92,7 @@ def show_plan(
     _show_series(frame, columns)
     click.echo()
     panel = Panel(split_table(frame, columns, **disorder))
+    _show_seasons(panel.series, "auto")
     spec = WindowSpec(context_length, horizon)
     splits = [Split.chronological(series.num_rows, fractions) for series in panel.series]
     for part in PARTS:

@@ -1,6 +1,7 @@
 """The command that trains and compares models of random processes: `experiment`."""
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ _OF_TASK = "that of the task, see --list"
 _DEFAULT_PRESET = "taylorformer"
 # The random orders that `--consistency` compares: their spread is then known to about a tenth.
 _NUM_ORDERS = 40
+# The training of the weights that come with the package, and what other tasks have beside it.
+_PRIOR = "prior"
+_NOT_OF_PRIOR = ("target_permutations", "validation_sequences", "test_sequences")
 
 
 @click.command()
@@ -110,6 +114,15 @@ def experiment(
     if task_name is None:
         raise click.UsageError("TASK is missing; --list shows all of them.")
     options.refuse_both("--resume", resume, "--overwrite", overwrite)
+    if task_name == _PRIOR:
+        others = [preset_name, data_dir, *(given[name] for name in _NOT_OF_PRIOR)]
+        if any(value is not None for value in others) or ablation or consistency or repeats > 1:
+            raise click.UsageError(
+                f"{_PRIOR} takes --iterations, --batch-size, --learning-rate, --validate-every, "
+                "--seed, --output, --resume and --overwrite alone."
+            )
+        _train_prior(seed, given, output, resume, overwrite)
+        return
     options.refuse_both("--ablation", ablation, "--architecture", preset_name is not None)
     # Bad names and numbers are found before TensorFlow starts.
     from taylorformer.training_and_evaluation.experiments.presets import ABLATION, find_task
@@ -140,6 +153,26 @@ def experiment(
     click.echo(_write_table(output))
 
 
+def _train_prior(
+    seed: int, given: Mapping[str, Any], output: Path, resume: bool, overwrite: bool
+) -> None:
+    """Trains a model that forecasts without `fit`, on synthetic series."""
+    options.start_tensorflow()
+    from taylorformer.training_and_evaluation.experiments.prior import PriorSettings, train_prior
+
+    names = ("iterations", "batch_size", "learning_rate")
+    chosen = {name: given[name] for name in names if given[name] is not None}
+    settings = PriorSettings(seed=seed, validate_every=given["validate_every"], **chosen)
+    resuming = "--resume instead of --overwrite" if overwrite else "--resume"
+    with options.stoppable(lambda: f"The same command with {resuming} continues it."):
+        record = train_prior(settings, output, resume=resume, overwrite=overwrite)
+    last = record["curve"][-1]["validation_nll"]
+    click.echo(
+        f"Trained {record['iterations']:,} steps: {last:.3f} nats per target of validation tasks."
+    )
+    click.echo(f"Wrote {output / _PRIOR}")
+
+
 def _show_list() -> None:
     from taylorformer.training_and_evaluation.experiments.presets import MODEL_PRESETS, TASKS
 
@@ -150,6 +183,10 @@ def _show_list() -> None:
             f"  {task.name:<{_NAME_WIDTH}} {task.iterations:,} steps of "
             f"{task.batch_size} sequences, Adam {task.learning_rate:g}; {paper}"
         )
+    click.echo(
+        f"  {_PRIOR:<{_NAME_WIDTH}} synthetic series, for forecasts without training; "
+        "takes no --architecture"
+    )
     click.echo("Models:")
     for name, preset in MODEL_PRESETS.items():
         click.echo(f"  {name:<{_NAME_WIDTH}} {preset.model}: {preset.note}")

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from taylorformer.commands import options
-from taylorformer.commands.dry_run import show_plan
+from taylorformer.commands.dry_run import show_plan, show_table
 from taylorformer.commands.outputs import check_output, check_output_folder, overwrite_option
 from taylorformer.commands.table_file import TableFile, with_table_file
 
 if TYPE_CHECKING:
     from taylorformer.data_wrangler.tables.columns import Columns
+    from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
     from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
+    from taylorformer.training_and_evaluation.forecasting.pretrained_forecaster import (
+        PretrainedForecaster,
+    )
 
 _CHECKPOINT = "training.npz"
 _OF_PRESET = "that of the preset"
@@ -25,10 +29,14 @@ _DEFAULT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 # Digits of a score on the screen; files have all of them.
 _SHOWN_DIGITS = 4
 
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _model_option = click.option(
+    "--model", type=_FOLDER, required=True, help="Folder that `fit` has written."
+)
+_optional_model_option = click.option(
     "--model",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    required=True,
+    type=_FOLDER,
+    show_default="the pretrained model, which needs no `fit`",
     help="Folder that `fit` has written.",
 )
 
@@ -56,6 +64,87 @@ _freq_option = click.option(
 )
 
 
+_column_options = options.joined(
+    click.option(
+        "--time",
+        "time_columns",
+        multiple=True,
+        help="Column of time, more than once to join several, such as date and time of day. "
+        "Default: ds, date, ... or the first.",
+    ),
+    click.option(
+        "--target", "targets", multiple=True, help="Column to forecast, more than once for several."
+    ),
+    click.option("--id", "id_column", help="Column that tells series apart. Default: unique_id."),
+    click.option(
+        "--covariate", "covariates", multiple=True, help="Column that is known ahead of time."
+    ),
+    click.option("--date-format", help="Form of the dates, such as %d/%m/%Y. Default: ISO 8601."),
+    click.option(
+        "--day-first", is_flag=True, help="The dates are such as 31/12/2024 or 31.12.2024."
+    ),
+    click.option(
+        "--time-unit",
+        type=click.Choice(["s", "ms", "us", "ns"]),
+        help="Times are numbers that count this unit since 1970, and become dates.",
+    ),
+    click.option(
+        "--time-zone", help="Show dates with UTC offsets in this zone, such as Europe/Berlin."
+    ),
+)
+
+_support_options = options.joined(
+    click.option(
+        "--lower",
+        "lower",
+        callback=_bounds,
+        multiple=True,
+        metavar="NUMBER",
+        help="Least value of the targets; once for all, or once for each ('none': no bound).",
+    ),
+    click.option(
+        "--upper",
+        "upper",
+        callback=_bounds,
+        multiple=True,
+        metavar="NUMBER",
+        help="Largest value of the targets, likewise.",
+    ),
+    click.option("--integers", is_flag=True, help="The targets are whole numbers, such as counts."),
+)
+
+_pretrained_options = options.joined(
+    click.option(
+        "--season",
+        "seasons",
+        multiple=True,
+        help="Season: a number of steps, a length such as '7 days', 'none', or 'auto'; more than "
+        "once for several. Default: those that the rows show.",
+    ),
+    options.number_option("--context-length", "160, or more for long seasons", "Rows to read."),
+    _column_options,
+    _support_options,
+)
+_OPTION_NAMES = {
+    "seasons": "--season",
+    "context_length": "--context-length",
+    "time_columns": "--time",
+    "targets": "--target",
+    "id_column": "--id",
+    "covariates": "--covariate",
+    "date_format": "--date-format",
+    "day_first": "--day-first",
+    "time_unit": "--time-unit",
+    "time_zone": "--time-zone",
+    "lower": "--lower",
+    "upper": "--upper",
+    "integers": "--integers",
+}
+_SETTINGS = ("seasons", "context_length", "lower", "upper", "integers")
+# Of a forecast of many series.
+_MOST_SHOWN_SEASONS = 3
+
+
 @click.command()
 @with_table_file
 @click.option(
@@ -64,30 +153,7 @@ _freq_option = click.option(
     required=True,
     help="Folder for the model.",
 )
-@click.option(
-    "--time",
-    "time_columns",
-    multiple=True,
-    help="Column of time, more than once to join several, such as date and time of day. "
-    "Default: ds, date, ... or the first.",
-)
-@click.option(
-    "--target", "targets", multiple=True, help="Column to forecast, more than once for several."
-)
-@click.option("--id", "id_column", help="Column that tells series apart. Default: unique_id.")
-@click.option(
-    "--covariate", "covariates", multiple=True, help="Column that is known ahead of time."
-)
-@click.option("--date-format", help="Form of the dates, such as %d/%m/%Y. Default: ISO 8601.")
-@click.option("--day-first", is_flag=True, help="The dates are such as 31/12/2024 or 31.12.2024.")
-@click.option(
-    "--time-unit",
-    type=click.Choice(["s", "ms", "us", "ns"]),
-    help="Times are numbers that count this unit since 1970, and become dates.",
-)
-@click.option(
-    "--time-zone", help="Show dates with UTC offsets in this zone, such as Europe/Berlin."
-)
+@_column_options
 @_freq_option
 @click.option("--horizon", type=options.POSITIVE, default=_DEFAULT_ROWS, help="Rows to forecast.")
 @click.option(
@@ -100,23 +166,7 @@ _freq_option = click.option(
     show_default=_OF_PRESET,
     help="Values about the last one of the context, or about the training mean.",
 )
-@click.option(
-    "--lower",
-    "lower",
-    callback=_bounds,
-    multiple=True,
-    metavar="NUMBER",
-    help="Least value of the targets; once for all, or once for each ('none': no bound).",
-)
-@click.option(
-    "--upper",
-    "upper",
-    callback=_bounds,
-    multiple=True,
-    metavar="NUMBER",
-    help="Largest value of the targets, likewise.",
-)
-@click.option("--integers", is_flag=True, help="The targets are whole numbers, such as counts.")
+@_support_options
 @options.number_option("--max-steps", _OF_PRESET, "Training steps.")
 @options.number_option("--batch-size", _OF_PRESET, "Windows in a training step.")
 @options.learning_rate_option(_OF_PRESET)
@@ -169,21 +219,18 @@ def fit(
     options.refuse_both("--resume", resume, "--overwrite", overwrite)
     if not (dry_run or overwrite):
         _check_free(model, resume)
-    from taylorformer.data_wrangler.tables.columns import Columns
-
+    given = {
+        "time_columns": time_columns,
+        "targets": targets,
+        "id_column": id_column,
+        "covariates": covariates,
+        "date_format": date_format,
+        "day_first": day_first,
+        "time_unit": time_unit,
+        "time_zone": time_zone,
+    }
     frame = table.read(targets, id_column, time_columns)
-    columns = Columns.resolve(
-        frame,
-        time_column=list(time_columns) or None,
-        target_columns=list(targets) or None,
-        id_column=id_column,
-        covariate_columns=tuple(covariates),
-        date_format=date_format,
-        day_first=day_first,
-        time_unit=time_unit,
-        time_zone=time_zone,
-        freq=freq,
-    )
+    columns = resolve_columns(frame, given, freq)
     if dry_run:
         show_plan(frame, columns, table.disorder, context_length, horizon, fractions)
         return
@@ -235,6 +282,24 @@ def fit(
         click.echo(f"  {shlex.join([*words, '--output', output])}")
 
 
+def resolve_columns(frame: Any, given: Mapping[str, Any], freq: str | None) -> "Columns":
+    """Finds the columns of a table by the values of `_column_options`."""
+    from taylorformer.data_wrangler.tables.columns import Columns
+
+    return Columns.resolve(
+        frame,
+        time_column=list(given["time_columns"]) or None,
+        target_columns=list(given["targets"]) or None,
+        id_column=given["id_column"],
+        covariate_columns=tuple(given["covariates"]),
+        date_format=given["date_format"],
+        day_first=given["day_first"],
+        time_unit=given["time_unit"],
+        time_zone=given["time_zone"],
+        freq=freq,
+    )
+
+
 def _show_training(forecaster: "Forecaster") -> None:
     """Says how much a training read, and which of its weights were kept."""
     report = forecaster.report_
@@ -273,11 +338,10 @@ def _check_free(folder: Path, resume: bool) -> None:
 
 @click.command()
 @with_table_file
-@_model_option
+@_optional_model_option
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
     help="File for the forecast: .csv (also .gz, .bz2, .xz, .zip), .parquet or .pq.",
 )
 @click.option(
@@ -286,7 +350,8 @@ def _check_free(folder: Path, resume: bool) -> None:
     help="Table of the times (and covariates) to forecast. --sort sorts it too.",
 )
 @_freq_option
-@options.number_option("--horizon", "that of the model", "Rows to forecast.")
+@options.number_option("--horizon", "that of the model, or one season", "Rows to forecast.")
+@_pretrained_options
 @_sampling_options
 @click.option(
     "--quantile",
@@ -302,11 +367,12 @@ def _check_free(folder: Path, resume: bool) -> None:
     show_default="the output, as .png",
     help="File for the picture of the first series: .png, .pdf, .svg, ...",
 )
+@click.option("--dry-run", is_flag=True, help="Say what would be read, and forecast nothing.")
 @overwrite_option
 def forecast(
     table: TableFile,
-    model: Path,
-    output: Path,
+    model: Path | None,
+    output: Path | None,
     future: Path | None,
     freq: str | None,
     horizon: int | None,
@@ -314,19 +380,28 @@ def forecast(
     seed: int,
     quantiles: Sequence[float],
     plot: Path | None,
+    dry_run: bool,
     overwrite: bool,
+    **pretrained: Any,
 ) -> None:
     """Forecast what follows the last row of a table, as a table of quantiles and a picture.
 
-    FILE is as for `fit`, with the same columns.
+    FILE is as for `fit`. Without --model a pretrained model forecasts it, and nothing is trained.
+    With --model the columns are those of the training.
     """
+    if output is None and not dry_run:
+        raise click.UsageError("Missing option '--output'.")
+    source = _Source(table, model, pretrained, freq)
+    if dry_run:
+        source.show()
+        return
+    assert output is not None
     picture = _checked_picture(output, plot, overwrite, [*_inputs(table, model), future])
-    columns = _columns_of(model)
-    frame = table.read(columns.target_columns, columns.id_column, _time_columns(columns))
+    frame = source.read()
     future_frame = None
     if future is not None:
-        future_frame = table.read_path(future, columns.id_column, _time_columns(columns))
-    forecaster = _load_forecaster(model)
+        future_frame = table.read_path(future, source.columns.id_column, source.time_columns)
+    forecaster = source.forecaster()
     from taylorformer.training_and_evaluation.training.progress import WorkProgress
 
     with WorkProgress("Forecasting series") as progress:
@@ -338,6 +413,7 @@ def forecast(
             seed=seed,
             freq=freq,
             progress=progress,
+            **source.roles,
             **table.disorder,
         )
     from taylorformer.training_and_evaluation.plot_style import save_figure
@@ -346,8 +422,150 @@ def forecast(
     figure = result.plot(title=f"{title}: forecast by Taylorformer")
     result.save(output, quantiles, overwrite=overwrite)
     save_figure(figure, picture, overwrite=overwrite)
+    if result.seasons:
+        _show_seasons(result)
     click.echo(f"Wrote {output} and {picture}: {samples} samples.")
     _show_left_out("the forecast", result.left_out)
+
+
+def _show_seasons(result: "Forecast") -> None:
+    """Says how many rows are forecast, and with which seasons."""
+    horizons = sorted({len(stamps) for stamps in result.stamps})
+    rows = " to ".join(str(count) for count in dict.fromkeys([horizons[0], horizons[-1]]))
+    texts = [one.describe() for every in result.seasons for one in every]
+    counts = {text: texts.count(text) for text in dict.fromkeys(texts)}
+    shown = list(counts)[:_MOST_SHOWN_SEASONS]
+    seasons = "; ".join(
+        text if len(texts) == 1 else f"{text} ({counts[text]} of {len(texts)})" for text in shown
+    )
+    more = f"; {len(counts) - len(shown)} more" if len(counts) > len(shown) else ""
+    click.echo(f"Forecast of {rows} rows by the pretrained model; seasons: {seasons}{more}.")
+
+
+class _Source:
+    """A table and the model that reads it: one of a folder, or the pretrained one.
+
+    Args:
+        table: the file.
+        model: the folder, or None.
+        given: the values of `_pretrained_options`.
+        freq: how stamps continue.
+
+    Raises:
+        click.UsageError: options of the pretrained model beside a folder.
+    """
+
+    def __init__(
+        self,
+        table: TableFile,
+        model: Path | None,
+        given: Mapping[str, Any],
+        freq: str | None = None,
+    ) -> None:
+        self._table = table
+        self._model = model
+        self._given = given
+        self._freq = freq
+        self._frame: Any = None
+        self._columns = None if model is None else _columns_of(model)
+        # A pretrained model that was saved has settings, and no columns.
+        self._takes_columns = self._columns is None
+        if model is not None:
+            used = [
+                option
+                for name, option in _OPTION_NAMES.items()
+                if given.get(name) not in (None, (), False)
+                and not (self._takes_columns and name not in _SETTINGS)
+            ]
+            if used:
+                raise click.UsageError(
+                    f"{', '.join(used)} cannot be given with --model, which has "
+                    f"{'its settings' if self._takes_columns else 'its columns and settings'}."
+                )
+
+    @property
+    def columns(self) -> "Columns":
+        """Which column plays which part."""
+        if self._columns is None:
+            self.read()
+        assert self._columns is not None
+        return self._columns
+
+    @property
+    def time_columns(self) -> tuple[Any, ...]:
+        """The columns that make the time."""
+        return self.columns.time_parts or (self.columns.time_column,)
+
+    def read(self) -> Any:
+        """Reads the table, once."""
+        if self._frame is not None:
+            return self._frame
+        if self._columns is not None:
+            columns = self._columns
+            self._frame = self._table.read(
+                columns.target_columns, columns.id_column, self.time_columns
+            )
+            return self._frame
+        given = self._given
+        self._frame = self._table.read(given["targets"], given["id_column"], given["time_columns"])
+        self._columns = resolve_columns(self._frame, given, self._freq)
+        return self._frame
+
+    @property
+    def roles(self) -> dict[str, Any]:
+        """The arguments of a pretrained forecaster that say which column is what."""
+        if not self._takes_columns:
+            return {}
+        columns = self.columns
+        return {
+            "time_column": [str(part) for part in columns.time_parts] or columns.time_column,
+            "target_columns": columns.target_columns,
+            "id_column": columns.id_column,
+            "covariate_columns": columns.covariate_columns,
+            "date_format": columns.date_format,
+            "day_first": columns.day_first,
+            "time_unit": columns.time_unit,
+            "time_zone": columns.time_zone,
+        }
+
+    def show(self) -> None:
+        """Says what would be read, and which seasons the rows show."""
+        frame = self.read()
+        show_table(frame, self.columns, self._table.disorder, _seasons(self._given["seasons"]))
+
+    def forecaster(self) -> Any:
+        """Loads the model."""
+        if self._model is not None:
+            return _load_forecaster(self._model)
+        options.start_tensorflow()
+        from taylorformer.training_and_evaluation.forecasting.pretrained_forecaster import (
+            PretrainedForecaster,
+        )
+
+        given = self._given
+        return PretrainedForecaster(
+            context_length=given["context_length"],
+            seasons=_seasons(given["seasons"]),
+            lower=given["lower"],
+            upper=given["upper"],
+            integers=given["integers"],
+        )
+
+
+def _seasons(texts: Sequence[str]) -> Any:
+    """Reads the values of `--season`: none given is "auto", "none" is None."""
+    if not texts:
+        return "auto"
+    lowered = [text.lower() for text in texts]
+    for word, value in (("none", None), ("auto", "auto")):
+        if word in lowered:
+            if len(texts) > 1:
+                raise click.BadParameter(
+                    f"{word!r} must be the only one. Received: {', '.join(texts)}",
+                    param_hint="--season",
+                )
+            return value
+    return [_season(text) for text in texts]
 
 
 def _checked_picture(
@@ -366,8 +584,10 @@ def _checked_picture(
     return picture
 
 
-def _inputs(table: TableFile, model: Path) -> list[Path]:
-    """Returns the files that a command with a trained model reads."""
+def _inputs(table: TableFile, model: Path | None) -> list[Path]:
+    """Returns the files that a command reads."""
+    if model is None:
+        return [Path(table.file)]
     from taylorformer.training_and_evaluation.forecasting.saved_forecaster import FILE, MODEL_FILE
 
     return [Path(table.file), *(model / name for name in (FILE, MODEL_FILE, _CHECKPOINT))]
@@ -375,21 +595,20 @@ def _inputs(table: TableFile, model: Path) -> list[Path]:
 
 @click.command()
 @with_table_file
-@_model_option
+@_optional_model_option
 @options.output_folder_option(
     "Folder for tables and pictures. Without it the scores are only shown."
 )
 @click.option(
     "--part",
     type=click.Choice(["test", "validation", "training"]),
-    default="test",
+    show_default="test; without --model the last fifth of the rows",
     help="Which part of the table to score.",
 )
 @options.number_option("--step", "the horizon", "Rows from one window to the next.")
 @options.number_option("--windows", "all", "Windows a series, the last ones.")
-@click.option(
-    "--season", help="Adds the line that repeats the last season, such as '1 day', or a number."
-)
+@options.number_option("--horizon", "that of the model, or one season", "Rows to forecast.")
+@_pretrained_options
 @click.option(
     "--units",
     type=click.Choice(["user", "scaled"]),
@@ -400,46 +619,61 @@ def _inputs(table: TableFile, model: Path) -> list[Path]:
 @overwrite_option
 def backtest(
     table: TableFile,
-    model: Path,
+    model: Path | None,
     output: Path | None,
-    part: str,
+    part: str | None,
     step: int | None,
     windows: int | None,
-    season: str | None,
+    horizon: int | None,
     units: str,
     samples: int,
     seed: int,
     overwrite: bool,
+    seasons: Sequence[str],
+    **pretrained: Any,
 ) -> None:
     """Score forecasts from many origins in the part of a table that training has not seen.
 
-    FILE is as for `fit`, with the same columns; it may be longer than the table of training.
+    FILE is as for `fit`; with --model it has the columns of the training, and may be longer than
+    its table. Without --model a pretrained model is scored on the last fifth of the rows, and
+    --season is as for `forecast`; with --model it adds the line that repeats the last season.
     """
     if output is not None:
         from taylorformer.training_and_evaluation.forecasting.backtest import FILES
 
         for name in FILES:
             check_output("--output", output / name, overwrite, _inputs(table, model))
-    columns = _columns_of(model)
-    frame = table.read(columns.target_columns, columns.id_column, _time_columns(columns))
-    forecaster = _load_forecaster(model)
+    chosen: dict[str, Any] = {}
+    if model is None:
+        if part is not None:
+            raise click.UsageError("--part must not be given without --model: nothing is trained.")
+        source = _Source(table, None, {**pretrained, "seasons": seasons})
+    else:
+        if len(seasons) > 1:
+            raise click.UsageError("--season must be given once with --model.")
+        source = _Source(table, model, pretrained)
+        chosen = {"part": part or "test", "season": _season(seasons[0] if seasons else None)}
+    frame = source.read()
+    forecaster = source.forecaster()
     from taylorformer.training_and_evaluation.training.progress import WorkProgress
 
     with WorkProgress("Forecasting windows") as progress:
         result = forecaster.backtest(
             frame,
-            part=part,
             step=step,
             num_windows=windows,
+            horizon=horizon,
             num_samples=samples,
             seed=seed,
-            season=_season(season),
             units=units,
             progress=progress,
+            **chosen,
+            **source.roles,
             **table.disorder,
         )
+    of_part = f" of the {chosen['part']} part" if chosen else ""
     click.echo(
-        f"{result.num_windows} windows of the {part} part, {result.num_scored_points} points, "
+        f"{result.num_windows} windows{of_part}, {result.num_scored_points} points, "
         f"{samples} samples, {'units of the table' if units == 'user' else 'standardised'}"
     )
     click.echo(
@@ -454,15 +688,16 @@ def backtest(
 
 
 @click.command()
-@_model_option
+@_optional_model_option
 @options.output_folder_option("Folder for the SavedModel.", required=True)
 @click.option("--overwrite", is_flag=True, help="Replace a SavedModel that is in the folder.")
-def export(model: Path, output: Path, overwrite: bool) -> None:
+def export(model: Path | None, output: Path, overwrite: bool) -> None:
     """Write a model as a SavedModel that TensorFlow alone can serve.
 
     It takes raw numbers and times and gives forecasts in their units.
     """
-    _columns_of(model)
+    if model is not None:
+        _columns_of(model)
     from taylorformer.model.saved_model_folder import check_export_folder
 
     try:
@@ -472,34 +707,38 @@ def export(model: Path, output: Path, overwrite: bool) -> None:
     check_output_folder(output, overwrite)
     forecaster = _load_forecaster(model)
     forecaster.export(output, overwrite=overwrite)
-    names = forecaster.scaler_.names
     click.echo(f"Wrote {output}: endpoints serving_default, sample, log_prob.")
-    if len(names) > 1:
-        click.echo(f"The input `series` counts from 0 in this order: {', '.join(names)}")
+    scaler = getattr(forecaster, "scaler_", None)
+    if scaler is None:
+        click.echo("The input `periods` takes the seasons that `forecast` reports; 0 is none.")
+    elif len(scaler.names) > 1:
+        click.echo(f"The input `series` counts from 0 in this order: {', '.join(scaler.names)}")
 
 
-def _columns_of(model: Path) -> "Columns":
-    """Reads the columns of a model, without TensorFlow, so that a bad table is found at once."""
+def _columns_of(model: Path) -> "Columns | None":
+    """Reads the columns of a model, without TensorFlow, so that a bad table is found at once.
+
+    A pretrained model has none.
+    """
     from taylorformer.data_wrangler.whole_files import find_file
     from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
         FILE,
-        SavedForecaster,
+        SavedPretrained,
+        read_saved,
     )
 
     if not find_file(model, FILE).exists():
         raise click.BadParameter(f"{model} holds no trained model.", param_hint="--model")
-    return SavedForecaster.read(model).columns
+    saved = read_saved(model)
+    return None if isinstance(saved, SavedPretrained) else saved.columns
 
 
-def _time_columns(columns: "Columns") -> tuple[Any, ...]:
-    return columns.time_parts or (columns.time_column,)
-
-
-def _load_forecaster(model: Path) -> "Forecaster":
+def _load_forecaster(model: Path | None) -> "Forecaster | PretrainedForecaster":
+    """Loads the forecaster of a folder, or the pretrained one."""
     options.start_tensorflow()
     from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
 
-    return Forecaster.load(model)
+    return Forecaster.from_preset("prior") if model is None else Forecaster.load(model)
 
 
 def _season(season: str | None) -> float | str | None:

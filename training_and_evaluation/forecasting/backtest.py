@@ -15,7 +15,7 @@ from taylorformer.data_wrangler.checks import check_choice, check_integer
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
 from taylorformer.data_wrangler.tables.files import write_table
 from taylorformer.data_wrangler.tables.panel import Panel
-from taylorformer.data_wrangler.tables.windows import Windows
+from taylorformer.data_wrangler.tables.panel_windows import PanelWindows
 from taylorformer.data_wrangler.whole_files import refuse_existing, replaced_together
 from taylorformer.training_and_evaluation.forecasting.naive import (
     last_difference,
@@ -197,7 +197,7 @@ class Backtest:
 
 def backtest(
     model: "ProbabilisticModel",
-    windows: Windows,
+    windows: PanelWindows,
     starts: Any,
     *,
     fit_starts: Any = None,
@@ -232,7 +232,8 @@ def backtest(
         num_samples: S, joint samples a window. 0 leaves the free-running part out.
         seed: of the samples, a 64-bit integer.
         batch_size: windows at once. Memory grows with it.
-        season: adds the line `naive.seasonal`, with a season of this length. None: no such line.
+        season: adds the line `naive.seasonal`, with a season of this length, or of one for each
+            series. None: no such line.
         units: "user": of the series, densities too; or "scaled": those that the model reads, such
             as the standardised numbers of papers.
         name: of the model's line.
@@ -256,7 +257,8 @@ def backtest(
     starts = _scored_starts(windows, starts, "starts")
     lines: dict[str, _Forecast] = {"last_value": last_value, "last_difference": last_difference}
     if season is not None:
-        windows.panel.series[0].duration(season)
+        if not isinstance(season, Mapping):
+            windows.panel.series[0].duration(season)
         lines["seasonal"] = functools.partial(seasonal, season=season)
     scales = {}
     if fit_starts is not None:
@@ -314,7 +316,7 @@ def backtest(
 class _Ruler:
     """Turns user units and scaled units into the units of the scores."""
 
-    def __init__(self, windows: Windows, units: str) -> None:
+    def __init__(self, windows: PanelWindows, units: str) -> None:
         self.windows = windows
         self._user = units == "user"
 
@@ -366,7 +368,7 @@ class _Tally:
         return np.full(1, values.mean() if len(values) else np.nan)
 
 
-def _scored_starts(windows: Windows, starts: Any, name: str) -> np.ndarray:
+def _scored_starts(windows: PanelWindows, starts: Any, name: str) -> np.ndarray:
     """Returns the first rows of those windows that have a scored target."""
     kept = windows.scored(starts).any(axis=1)
     if not kept.any():
@@ -377,7 +379,7 @@ def _scored_starts(windows: Windows, starts: Any, name: str) -> np.ndarray:
     return np.asarray(starts)[kept]
 
 
-def _fit_starts(windows: Windows, fit_starts: Any, starts: np.ndarray) -> np.ndarray:
+def _fit_starts(windows: PanelWindows, fit_starts: Any, starts: np.ndarray) -> np.ndarray:
     fit_starts = _scored_starts(windows, fit_starts, "fit_starts")
     horizon = windows.spec.horizon
     # Targets of two windows overlap where their first rows are less than a horizon apart.
@@ -394,14 +396,14 @@ def _fit_starts(windows: Windows, fit_starts: Any, starts: np.ndarray) -> np.nda
     return fit_starts
 
 
-def _one_step_scale(forecast: _Forecast, windows: Windows, starts: np.ndarray) -> np.ndarray:
+def _one_step_scale(forecast: _Forecast, windows: PanelWindows, starts: np.ndarray) -> np.ndarray:
     """Measures the root mean square error in scaled units, `[D_y]`; NaN where there is none."""
     total: np.ndarray = np.zeros(windows.panel.num_columns)
     count = 0
     for first in range(0, len(starts), _FIT_BATCH):
         chosen = starts[first : first + _FIT_BATCH]
         values = windows.truth(chosen), forecast(windows, chosen, teacher_forced=True)
-        if windows.scaler.support is None:
+        if windows.support is None:
             error = (values[0] - values[1]) / windows.spread(chosen)[:, np.newaxis]
         else:
             truth, mean = (windows.scale_y(one, chosen) for one in values)
@@ -445,7 +447,7 @@ def _naive_forced_scores(
     # A line that was never wrong has no scale, and no density.
     if scale is not None and (scale > 0).all():
         mean, truth = (windows.scale_y(values, starts) for values in (mean, windows.truth(starts)))
-        if windows.scaler.support is None:
+        if windows.support is None:
             nll = gaussian_nll(mean, scale, truth, scored)
         else:
             density = windows.normal_log_prob(mean, scale, truth, starts).sum(axis=-1)
@@ -486,7 +488,7 @@ def _joined(
     return table
 
 
-def _about_windows(windows: Windows, starts: np.ndarray) -> pd.DataFrame:
+def _about_windows(windows: PanelWindows, starts: np.ndarray) -> pd.DataFrame:
     panel, rows = windows.panel, windows.target_rows(starts)[:, 0]
     number = panel.series_of(rows)
     return pd.DataFrame(

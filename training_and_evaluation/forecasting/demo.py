@@ -1,10 +1,10 @@
-"""The demonstration: a year of carbon dioxide, forecast from the two years before it."""
+"""The demonstration: years of carbon dioxide, forecast without training and then with it."""
 
 import dataclasses
 import json
 import sys
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +22,34 @@ from taylorformer.training_and_evaluation.forecasting.backtest import Backtest
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
 from taylorformer.training_and_evaluation.forecasting.presets import PRESETS, ForecastPreset
+from taylorformer.training_and_evaluation.forecasting.pretrained_forecaster import (
+    PretrainedForecaster,
+)
 from taylorformer.training_and_evaluation.metrics import INTERVALS
 from taylorformer.training_and_evaluation.plot_style import save_figure
 from taylorformer.training_and_evaluation.training.progress import TrainingBar, WorkProgress
 
 UNIT = "ppm"
+_PRETRAINED = "pretrained"
 _TITLES = {
-    "taylorformer": "Taylorformer",
+    _PRETRAINED: "Taylorformer, pretrained",
+    "taylorformer": "Taylorformer, trained here",
     "last_value": "repeat the last value",
     "last_difference": "continue with the last slope",
     "seasonal": "same week last year",
 }
 _PICTURE, _FORECAST, _METRICS = "forecast.png", "forecast.csv", "metrics.json"
+_PRETRAINED_PICTURE, _PRETRAINED_FORECAST = "pretrained.png", "pretrained.csv"
 _BACKTEST, _MODEL = "backtest", "model"
-FILES = (_PICTURE, _FORECAST, _METRICS, _BACKTEST, _MODEL)
+FILES = (
+    _PRETRAINED_PICTURE,
+    _PRETRAINED_FORECAST,
+    _PICTURE,
+    _FORECAST,
+    _METRICS,
+    _BACKTEST,
+    _MODEL,
+)
 """What the demonstration writes."""
 # Short epochs show progress early, and no early stop keeps the length of the demonstration certain.
 _PRESET = dataclasses.replace(
@@ -80,11 +94,13 @@ def run_demo(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Trains a small Taylorformer on the Mauna Loa record and forecasts held-out years with it.
+    """Forecasts held-out years of the Mauna Loa record without training, then with it.
 
-    The weights kept are those with the best score on validation windows; test windows are read
-    once, at the end. These files are written into `output`:
+    First the pretrained model, then a small Taylorformer that is trained on the record, on the
+    same years. The weights kept are those with the best score on validation windows; test windows
+    are read once, at the end. These files are written into `output`:
 
+    - `pretrained.png`, `pretrained.csv`: the last test window, by the pretrained model;
     - `forecast.png`, `forecast.csv`: the last test window;
     - `backtest/`: all scores, teacher-forced and free-running, with the naive lines beside them,
       see `Backtest.save`;
@@ -125,6 +141,27 @@ def run_demo(
         seed=seed,
     )
     _introduce(console, series, settings)
+    pretrained = PretrainedForecaster(horizon=settings.horizon)
+    past, year = table[: -settings.horizon], table[-settings.horizon :]
+    first = pretrained.forecast(past, year, num_samples=num_samples, seed=seed)
+    _write_forecast(
+        output, first, year, _PRETRAINED_PICTURE, _PRETRAINED_FORECAST, "without training"
+    )
+    console.print(
+        f"A forecast without training, after {time.perf_counter() - started:.0f} seconds: "
+        f"{output / _PRETRAINED_PICTURE}",
+        soft_wrap=True,
+        highlight=False,
+    )
+    with WorkProgress("Forecasting held-out years", console) as progress:
+        pretrained_scores = pretrained.backtest(
+            table,
+            num_windows=settings.num_test_windows,
+            num_samples=num_samples,
+            seed=seed,
+            progress=progress,
+        )
+    began = time.perf_counter()
     with WorkProgress("Training", console) as progress:
         forecaster.fit(table, callbacks=[TrainingBar(progress)])
     trained = time.perf_counter()
@@ -138,15 +175,15 @@ def run_demo(
             season=settings.season,
             progress=progress,
         )
-    past, year = table[: -settings.horizon], table[-settings.horizon :]
     forecast = forecaster.forecast(past, year, num_samples=num_samples, seed=seed)
 
     forecaster.save(output / _MODEL, overwrite=True)
     scores.save(output / _BACKTEST, overwrite=True)
-    _write_forecast(output, forecast, year)
+    _write_forecast(output, forecast, year, _PICTURE, _FORECAST, "after training on the record")
     total = time.perf_counter() - started
     report = {
         "unit": UNIT,
+        "pretrained_scores": _records(pretrained_scores.scores.head(1)),
         "scores": _records(scores.scores),
         "by_window": _records(scores.by_window),
         "num_scored_points": scores.num_scored_points,
@@ -154,27 +191,29 @@ def run_demo(
         "num_samples": num_samples,
         "settings": dataclasses.asdict(settings),
         "training": forecaster.report_,
-        "seconds": {"training": round(trained - started, 2), "total": round(total, 2)},
+        "seconds": {"training": round(trained - began, 2), "total": round(total, 2)},
         "machine": machine(),
         "versions": versions(),
     }
     text = json.dumps(report, indent=2, allow_nan=False, default=str)
     with replaced_whole(output / _METRICS) as unfinished:
         unfinished.write_text(text + "\n", encoding="utf-8")
-    _show(console, scores, output, seed, steps, total)
+    _show(console, pretrained_scores, scores, output, seed, steps, total)
 
 
-def _write_forecast(output: Path, forecast: Forecast, year: pd.DataFrame) -> None:
+def _write_forecast(
+    output: Path, forecast: Forecast, year: pd.DataFrame, picture: str, file: str, how: str
+) -> None:
     """Writes the forecast of the last year; an empty cell of `truth` is a missing value."""
     truth = year.iloc[:, -1].to_numpy()
     table = forecast.to_frame((0.05, 0.5, 0.95)).assign(truth=truth)
-    write_table(table, output / _FORECAST, overwrite=True, float_format="%.4f")
+    write_table(table, output / file, overwrite=True, float_format="%.4f")
     figure = forecast.plot(
         truth=truth,
-        title="Carbon dioxide at Mauna Loa: a held-out year, forecast by Taylorformer",
+        title=f"Carbon dioxide at Mauna Loa: a held-out year, forecast {how}",
         y_label=f"CO₂ ({UNIT})",
     )
-    save_figure(figure, output / _PICTURE, overwrite=True)
+    save_figure(figure, output / picture, overwrite=True)
 
 
 def _records(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
@@ -191,7 +230,13 @@ def _introduce(console: Console, series: Series, settings: DemoSettings) -> None
 
 
 def _show(
-    console: Console, scores: Backtest, output: Path, seed: int, steps: int, seconds: float
+    console: Console,
+    pretrained: Backtest,
+    scores: Backtest,
+    output: Path,
+    seed: int,
+    steps: int,
+    seconds: float,
 ) -> None:
     title = (
         f"Free-running forecasts of {scores.num_windows} held-out years, "
@@ -201,7 +246,8 @@ def _show(
     table.add_column("", no_wrap=True)
     for heading in ("CRPS", "MAE", "RMSE", *(f"in {percent} % band" for percent in INTERVALS)):
         table.add_column(heading, justify="right")
-    rows: Mapping[Any, Any] = scores.scores.set_index("line").to_dict("index")
+    rows: dict[Any, Any] = scores.scores.set_index("line").to_dict("index")
+    rows[_PRETRAINED] = pretrained.scores.iloc[0].to_dict()
     for name, shown in _TITLES.items():
         row = rows[name]
         cells = [
@@ -217,8 +263,9 @@ def _show(
     console.print(table)
     console.print(f"Done in {seconds:.0f} seconds. Look at")
     for name, what in (
-        (_PICTURE, "the last held-out year as a picture"),
-        (_FORECAST, "the same as a table"),
+        (_PRETRAINED_PICTURE, "the last held-out year, forecast without training"),
+        (_PICTURE, "the same after training"),
+        (_FORECAST, "that forecast as a table"),
         (_BACKTEST, "all scores, by step and by window, with pictures"),
         (_METRICS, "the scores, and what made them"),
         (_MODEL, "the trained model"),

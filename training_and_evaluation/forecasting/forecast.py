@@ -11,6 +11,7 @@ import pandas as pd
 from taylorformer.data_wrangler.checks import check_number, listed, shortest_float
 from taylorformer.data_wrangler.tables.files import write_table
 from taylorformer.data_wrangler.tables.long_table import id_text
+from taylorformer.data_wrangler.tables.seasons import Seasons
 from taylorformer.training_and_evaluation.levels import check_levels
 from taylorformer.training_and_evaluation.metrics import sample_quantiles
 from taylorformer.training_and_evaluation.plots import plot_forecast
@@ -51,6 +52,8 @@ class Forecast:
         context_values: for each series the values that were read, `[N_C, D_y]`.
         left_out: the names of series that could not be forecast, with the reason.
         notes: the names of series that are forecast and odd, with what is odd about them.
+        seasons: for each series and target the seasons that a pretrained model was given; empty
+            for one that was trained on the table.
     """
 
     samples: np.ndarray
@@ -64,6 +67,7 @@ class Forecast:
     context_values: tuple[np.ndarray, ...] = ()
     left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
     notes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    seasons: tuple[tuple[Seasons, ...], ...] = ()
 
     @property
     def mean(self) -> np.ndarray:
@@ -137,6 +141,7 @@ class Forecast:
             ids=self.ids[one],
             context_stamps=self.context_stamps[one],
             context_values=self.context_values[one],
+            seasons=self.seasons[one],
         )
 
     def to_frame(self, quantiles: Sequence[float] | float = DEFAULT_QUANTILES) -> pd.DataFrame:

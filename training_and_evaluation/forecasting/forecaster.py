@@ -27,18 +27,15 @@ from taylorformer.data_wrangler.tables.frames import (
     ForeignTable,
     as_frame,
     check_frame,
-    flatten_index,
-    type_name,
 )
 from taylorformer.data_wrangler.tables.frequencies import (
     Frequency,
     read_frequency,
     saved_frequency,
 )
-from taylorformer.data_wrangler.tables.long_table import ids_of, split_table
+from taylorformer.data_wrangler.tables.long_table import ids_of
 from taylorformer.data_wrangler.tables.missing_marks import describe_marks, marks_of
-from taylorformer.data_wrangler.tables.odd_series import OddSeries
-from taylorformer.data_wrangler.tables.panel import Panel, as_panel
+from taylorformer.data_wrangler.tables.panel import Panel
 from taylorformer.data_wrangler.tables.scaler import WindowScaler
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.split import (
@@ -49,7 +46,6 @@ from taylorformer.data_wrangler.tables.split import (
     evenly_spaced,
     panel_window_starts,
 )
-from taylorformer.data_wrangler.tables.value_support import ValueSupport
 from taylorformer.data_wrangler.tables.windows import Windows
 from taylorformer.data_wrangler.whole_files import find_file, replaced_together
 from taylorformer.model.saved_model_folder import check_export_folder
@@ -64,13 +60,30 @@ from taylorformer.training_and_evaluation.forecasting.left_out import (
     odd_in_training,
     with_scales_of,
 )
-from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset
+from taylorformer.training_and_evaluation.forecasting.presets import PRESETS, ForecastPreset
+from taylorformer.training_and_evaluation.forecasting.pretrained_forecaster import (
+    PretrainedForecaster,
+)
+from taylorformer.training_and_evaluation.forecasting.pretrained_weights import (
+    PRETRAINED,
+    is_model_file,
+)
 from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
     FILE,
     MODEL_FILE,
     SavedForecaster,
+    SavedPretrained,
+    read_saved,
 )
 from taylorformer.training_and_evaluation.forecasting.settings import ForecasterSettings
+from taylorformer.training_and_evaluation.forecasting.table_reading import (
+    ID_COLUMN,
+    Table,
+    check_values,
+    read_panel,
+    warn_once,
+    without_left_out,
+)
 from taylorformer.training_and_evaluation.forecasting.training_seen import (
     Borders,
     fingerprint,
@@ -81,11 +94,8 @@ from taylorformer.training_and_evaluation.training.resumable_fit import (
     resumable_fit,
 )
 
-Table = pd.DataFrame | pd.Series | ForeignTable | Series | Panel | Sequence[Series]
-
 # x is float32, whose rounding must not look like a longer window.
 _X_TOLERANCE = 1e-4
-_ID_COLUMN = "unique_id"
 # Enough windows to know the scale of a naive line to a few percent.
 _MOST_NAIVE_WINDOWS = 4096
 
@@ -170,6 +180,31 @@ class Forecaster(BaseEstimator):
         self.lower = lower
         self.upper = upper
         self.integers = integers
+
+    @staticmethod
+    def from_preset(preset: str = "prior", **settings: Any) -> "Forecaster | PretrainedForecaster":
+        """Makes a forecaster by the name of its preset.
+
+        Example:
+            >>> forecaster = Forecaster.from_preset("prior", seasons=12)
+            >>> type(forecaster).__name__, Forecaster.from_preset("ett").preset
+            ('PretrainedForecaster', 'ett')
+
+        Args:
+            preset: "prior", whose weights come with the package: it forecasts without `fit`, and so
+                does the `.keras` file of a model that `taylorformer experiment prior` trained. Or
+                a name in `PRESETS`, for `fit`.
+            **settings: arguments of `PretrainedForecaster`, or of this class.
+
+        Raises:
+            TypeError: an argument that the class does not have.
+            ValueError: an unknown name.
+        """
+        if not is_model_file(preset):
+            check_choice("preset", preset, (*PRETRAINED, *PRESETS))
+        if is_model_file(preset) or preset in PRETRAINED:
+            return PretrainedForecaster(preset, **settings)
+        return Forecaster(preset=preset, **settings)
 
     # Training.
 
@@ -258,19 +293,19 @@ class Forecaster(BaseEstimator):
             freq=freq,
         )
         data = as_frame(data)
-        panel, columns = _read(data, resolve, unsorted, duplicates)
+        panel, columns = read_panel(data, resolve, unsorted, duplicates)
         columns = dataclasses.replace(columns, freq=saved_frequency(freq))
         columns = columns.with_form_of(panel.series[0].stamps)
         if columns.freq is not None:
             read_frequency(columns.freq, panel.series[0].stamps)
         support = settings.support(panel.num_columns)
-        _check_values(support, data, panel, columns)
+        check_values(support, data, panel, columns)
         all_splits = {
             one.name: Split.chronological(one.num_rows, settings.fractions) for one in panel.series
         }
         odd = odd_in_training(panel, all_splits, spec)
-        _warn(odd.describe("the training"), describe_marks(marks_of(panel.series)))
-        whole, panel = panel, _without(panel, odd)
+        warn_once(odd.describe("the training"), describe_marks(marks_of(panel.series)))
+        whole, panel = panel, without_left_out(panel, odd)
         splits = [all_splits[name] for name in panel.names]
         starts = panel_window_starts(panel, splits, spec, "training")
         train_ends = [split.train_end for split in splits]
@@ -441,7 +476,7 @@ class Forecaster(BaseEstimator):
             freq,
             unsorted,
         )
-        panel = _without(whole, odd)
+        panel = without_left_out(whole, odd)
         extended = list(longer_series.values())
         scaler = self._scaler_for(panel)
         lengths = [
@@ -474,7 +509,7 @@ class Forecaster(BaseEstimator):
                 done += len(some)
                 if progress is not None:
                     progress(done, panel.num_series)
-        _warn(odd.describe("the forecast"), guesses, self._beyond_training(outside))
+        warn_once(odd.describe("the forecast"), guesses, self._beyond_training(outside))
         return Forecast(
             samples=samples,
             stamps=tuple(
@@ -496,7 +531,7 @@ class Forecaster(BaseEstimator):
         """Returns the columns, with one of ids where several series have no such column."""
         if panel.num_series == 1 or self.columns_.id_column is not None:
             return self.columns_
-        return dataclasses.replace(self.columns_, id_column=_ID_COLUMN)
+        return dataclasses.replace(self.columns_, id_column=ID_COLUMN)
 
     def _scaler_for(self, panel: Panel) -> WindowScaler:
         return self.scaler_.with_series(panel) if self._new_names(panel) else self.scaler_
@@ -602,13 +637,13 @@ class Forecaster(BaseEstimator):
         chosen = backtest_starts(
             whole, all_splits, spec, part, context_inside, step, num_windows, odd
         )
-        panel = _without(whole, odd)
+        panel = without_left_out(whole, odd)
         windows = Windows(panel, self.scaler_, spec)
         splits = [all_splits[name] for name in panel.names]
         starts = np.concatenate(
             [chosen[name] + first for name, first in zip(panel.names, panel.offsets, strict=False)]
         )
-        _warn(odd.describe("the back-test"))
+        warn_once(odd.describe("the back-test"))
         result = backtest(
             self.model_,
             windows,
@@ -651,7 +686,7 @@ class Forecaster(BaseEstimator):
     ) -> tuple[Panel, Mapping[str, Any]]:
         """Reads a table with the columns of training; returns also the ids as they stand there."""
         data = as_frame(data)
-        panel, columns = _read(data, lambda _: self.columns_, unsorted, duplicates)
+        panel, columns = read_panel(data, lambda _: self.columns_, unsorted, duplicates)
         for what in ("target_columns", "covariate_columns"):
             need, there = getattr(self.columns_, what), getattr(columns, what)
             if need != there:
@@ -659,7 +694,7 @@ class Forecaster(BaseEstimator):
                     f"`data` must have the `{what}` of training, {need!r}. Received: {there!r}"
                 )
         if self.scaler_.support is not None:
-            _check_values(self.scaler_.support, data, panel, columns)
+            check_values(self.scaler_.support, data, panel, columns)
         if isinstance(data, pd.DataFrame):
             return panel, ids_of(data, columns)
         return panel, {name: name for name in panel.names}
@@ -749,18 +784,21 @@ class Forecaster(BaseEstimator):
         export_forecaster(self.model_, self.scaler_, folder)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> "Forecaster":
-        """Reads a forecaster that `save` wrote.
+    def load(cls, folder: str | os.PathLike[str]) -> "Forecaster | PretrainedForecaster":
+        """Reads a forecaster that `save` wrote, whether it was trained or pretrained.
 
         Raises:
             FileNotFoundError: there is no forecaster in `folder`.
             ValueError: the file cannot be read, or is of a format that this version does not know.
         """
         folder = Path(folder)
-        saved = SavedForecaster.read(folder)
+        saved = read_saved(folder)
+        model = keras.saving.load_model(find_file(folder, MODEL_FILE))
+        if isinstance(saved, SavedPretrained):
+            return PretrainedForecaster.from_saved(saved, model)
         forecaster = cls(**saved.settings)
         forecaster.settings_ = ForecasterSettings.of(saved.settings)
-        forecaster.model_ = keras.saving.load_model(find_file(folder, MODEL_FILE))
+        forecaster.model_ = model
         forecaster.scaler_ = saved.scaler
         forecaster.columns_ = saved.columns
         forecaster.history_ = pd.DataFrame(saved.history)
@@ -772,52 +810,3 @@ class Forecaster(BaseEstimator):
 
 def _records(history: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in history.to_dict("records")]
-
-
-def _warn(*sentences: str) -> None:
-    """Warns once of all that there is to say, at the call of the user's method."""
-    said = [sentence for sentence in sentences if sentence]
-    if said:
-        warnings.warn(". ".join(said), stacklevel=3)
-
-
-def _without(panel: Panel, odd: OddSeries) -> Panel:
-    kept = odd.kept(panel)
-    return panel if len(kept) == panel.num_series else Panel(kept)
-
-
-def _check_values(support: ValueSupport, data: Any, panel: Panel, columns: Columns) -> None:
-    """Checks that all values are in the support; an error names the row of the user's table.
-
-    Rows that were merged are looked at as well: the mean of whole numbers may be none.
-    """
-    if support.is_everything:
-        return
-    if isinstance(data, pd.DataFrame):
-        support.check_frame(flatten_index(data), columns.target_columns)
-    for series in panel.series:
-        support.check_series(series)
-
-
-def _read(
-    data: Any, resolve: Callable[[pd.DataFrame], Columns], unsorted: str, duplicates: str
-) -> tuple[Panel, Columns]:
-    if isinstance(data, pd.DataFrame):
-        columns = resolve(data)
-        series = split_table(data, columns, unsorted=unsorted, duplicates=duplicates)
-        return Panel(series), columns
-    if not isinstance(data, Panel | Series):
-        for one in data if isinstance(data, list | tuple) else (data,):
-            if not isinstance(one, Series):
-                raise TypeError(
-                    "`data` must be a pandas DataFrame of times and targets, such as "
-                    'pd.DataFrame({"ds": times, "y": values}), a table of another library that '
-                    "has `to_pandas()`, or a Series of this package or a list of them. "
-                    f"Received: {type_name(one)}"
-                )
-    panel = as_panel(data)
-    first = panel.series[0]
-    id_column = _ID_COLUMN if panel.num_series > 1 else None
-    return panel, Columns(
-        first.time_column, first.target_columns, id_column, first.covariate_columns
-    )

@@ -6,15 +6,16 @@ each target their series up to the row before it. Missing values are skipped, an
 series never count.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from taylorformer.data_wrangler.tables.panel import Panel
-from taylorformer.data_wrangler.tables.windows import Windows
+from taylorformer.data_wrangler.tables.panel_windows import PanelWindows
 
 
-def last_value(windows: Windows, starts: Any, *, teacher_forced: bool = False) -> np.ndarray:
+def last_value(windows: PanelWindows, starts: Any, *, teacher_forced: bool = False) -> np.ndarray:
     """Repeats the last value observed.
 
     Example:
@@ -44,7 +45,9 @@ def last_value(windows: Windows, starts: Any, *, teacher_forced: bool = False) -
     return _values_at(panel, panel.last_observed_row[last_read])
 
 
-def last_difference(windows: Windows, starts: Any, *, teacher_forced: bool = False) -> np.ndarray:
+def last_difference(
+    windows: PanelWindows, starts: Any, *, teacher_forced: bool = False
+) -> np.ndarray:
     """Continues from the last value observed, with the slope of the last two.
 
     The slope is one over time, so stamps may be uneven and have gaps; on an even grid the forecast
@@ -76,7 +79,7 @@ def last_difference(windows: Windows, starts: Any, *, teacher_forced: bool = Fal
 
 
 def seasonal(
-    windows: Windows, starts: Any, season: Any, *, teacher_forced: bool = False
+    windows: PanelWindows, starts: Any, season: Any, *, teacher_forced: bool = False
 ) -> np.ndarray:
     """Repeats the last season: the value observed nearest to one season earlier.
 
@@ -89,7 +92,8 @@ def seasonal(
         windows: the windows of one or several series.
         starts: `[B]`, first rows of windows.
         season: the length of a season; for dates a Timedelta or a text that pandas reads as one,
-            such as `"365.25 days"`; for other times a number.
+            such as `"365.25 days"`; for other times a number. Or for the name of each series a
+            number in the unit of its time; None: it has no season, and its last value is repeated.
         teacher_forced: see `last_value`.
 
     Returns:
@@ -99,30 +103,36 @@ def seasonal(
         ValueError: `season` is not positive, or no length of time.
     """
     panel = windows.panel
-    length = panel.series[0].duration(season)
+    if isinstance(season, Mapping):
+        lengths = [season[name] for name in panel.names]
+    else:
+        lengths = [panel.series[0].duration(season)] * panel.num_series
     rows, last_read = _rows_and_last_read(windows, starts, teacher_forced)
     # Counted from the last row that is read, so that the difference is exact before it becomes
     # floating point.
     origin = panel.time[last_read]
     ahead = (panel.time[rows] - origin).astype(np.float64)
-    wanted = ahead - length * np.ceil(ahead / length)
     forecast = np.full((*rows.shape, panel.num_columns), np.nan)
     number = panel.series_of(rows[:, 0])
     for series in np.unique(number):
         mine = number == series
         start, end = panel.offsets[series : series + 2]
+        length = lengths[series]
+        wanted = np.zeros_like(ahead[mine])
+        if length is not None:
+            wanted = ahead[mine] - length * np.ceil(ahead[mine] / length)
         for column in range(panel.num_columns):
             observed = start + np.flatnonzero(~np.isnan(panel.values[start:end, column]))
             count = np.searchsorted(observed, last_read[mine], side="right")
             if len(observed):
-                nearest = _nearest(panel.time[observed], origin[mine], wanted[mine], count)
+                nearest = _nearest(panel.time[observed], origin[mine], wanted, count)
                 value = panel.values[observed[nearest], column]
                 forecast[mine, :, column] = np.where(count > 0, value, np.nan)
     return forecast
 
 
 def _rows_and_last_read(
-    windows: Windows, starts: Any, teacher_forced: bool
+    windows: PanelWindows, starts: Any, teacher_forced: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns the rows of the targets and the last row read for each, `[B, N_T]`."""
     rows = windows.target_rows(starts)

@@ -21,7 +21,14 @@ _MODEL_ARGUMENTS = (
     "feature_order",
     "num_neighbours",
 )
-_PLAN_FIELDS = tuple(field.name for field in dataclasses.fields(TrainingPlan))
+_PLAN_FIELDS = (
+    "batch_size",
+    "learning_rate",
+    "schedule",
+    "max_steps",
+    "steps_per_epoch",
+    "patience",
+)
 
 
 @dataclasses.dataclass(frozen=True)

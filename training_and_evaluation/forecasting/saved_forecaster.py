@@ -16,6 +16,27 @@ FILE, MODEL_FILE = "forecaster.json", "model.keras"
 _KIND = FileKind(format_number=1, writer="`Forecaster.save`", argument="folder")
 
 
+_PRETRAINED = "pretrained"
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedPretrained:
+    """What a forecaster with pretrained weights consists of, except its model.
+
+    Attributes:
+        settings: the arguments of its constructor.
+        version: of the weights.
+    """
+
+    settings: Mapping[str, Any]
+    version: str
+
+    def write(self, folder: Path) -> None:
+        """Writes the file into a folder; one that is there is replaced whole."""
+        content = {"settings": dict(self.settings), "version": self.version}
+        write_json(_KIND, folder / FILE, {_PRETRAINED: content})
+
+
 @dataclasses.dataclass(frozen=True)
 class SavedForecaster:
     """What a fitted `Forecaster` consists of, except its model.
@@ -55,17 +76,8 @@ class SavedForecaster:
         write_json(_KIND, folder / FILE, content)
 
     @classmethod
-    def read(cls, folder: Path) -> "SavedForecaster":
-        """Reads the file of a folder.
-
-        Raises:
-            FileNotFoundError: there is none.
-            ValueError: it cannot be read, or is of a format that this version does not know.
-        """
-        return read_json(_KIND, find_file(folder, FILE), cls._from)
-
-    @classmethod
-    def _from(cls, content: Mapping[str, Any]) -> "SavedForecaster":
+    def from_content(cls, content: Mapping[str, Any]) -> "SavedForecaster":
+        """Makes it of the content of the file."""
         settings = dict(content["settings"])
         settings["preset"] = ForecastPreset.from_config(settings["preset"])
         settings["fractions"] = tuple(settings["fractions"])
@@ -79,3 +91,19 @@ class SavedForecaster:
             content["report"],
             content["history"],
         )
+
+
+def read_saved(folder: Path) -> SavedForecaster | SavedPretrained:
+    """Reads the file of a folder.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: it cannot be read, or is of a format that this version does not know.
+    """
+    return read_json(_KIND, find_file(folder, FILE), _from_content)
+
+
+def _from_content(content: Mapping[str, Any]) -> SavedForecaster | SavedPretrained:
+    if _PRETRAINED in content:
+        return SavedPretrained(**content[_PRETRAINED])
+    return SavedForecaster.from_content(content)

@@ -2,10 +2,14 @@
 
 import os
 
+import numpy as np
 import tensorflow as tf
 
-from taylorformer.data_wrangler.tables.array_ops import tensorflow_ops
+from taylorformer.data_wrangler.tables.array_ops import ArrayOps, tensorflow_ops
+from taylorformer.data_wrangler.tables.context_scaler import ContextScaler
 from taylorformer.data_wrangler.tables.scaler import ValueScaling, WindowScaler
+from taylorformer.data_wrangler.tables.seasons import NUM_PERIODS
+from taylorformer.data_wrangler.tables.value_support import ValueSupport
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.serving import (
     NUM_SAMPLES,
@@ -64,31 +68,13 @@ class _Requests:
                 raw[f"time_{part}"], origin, raw.get(f"covariates_{part}"), self._ops
             )
             if f"y_{part}" in raw:
-                y = self._inside(f"y_{part}", raw[f"y_{part}"])
+                y = _inside(self._scaler.support, self._ops, f"y_{part}", raw[f"y_{part}"])
                 observed = tf.reduce_all(tf.math.is_finite(y), axis=-1)
                 batch[f"y_{part}"] = scaling.model_input(y, observed)
                 batch[f"{part}_mask"] = observed
         if self.with_support:
             batch["y_support"] = scaling.parts
         return batch, scaling
-
-    def _inside(self, name: str, y: tf.Tensor) -> tf.Tensor:
-        """Returns values after a check that they are in the support."""
-        support = self._scaler.support
-        if support is None:
-            return y
-        # What is not finite is missing in a request.
-        wrong = support.outside(y, self._ops) & tf.math.is_finite(y)
-        inside = tf.debugging.Assert(
-            ~tf.reduce_any(wrong),
-            [
-                f"`{name}` must hold values from {support.lower} to {support.upper}, whole ones "
-                f"where {support.integers} is True. Received:",
-                tf.boolean_mask(y, wrong),
-            ],
-        )
-        with tf.control_dependencies([inside]):
-            return tf.identity(y)
 
     def _value_scaling(self, raw: dict[str, tf.Tensor]) -> ValueScaling:
         y = raw["y_context"]
@@ -110,6 +96,74 @@ class _Requests:
         )
 
 
+def _inside(support: ValueSupport | None, ops: ArrayOps, name: str, y: tf.Tensor) -> tf.Tensor:
+    """Returns values after a check that they are in the support."""
+    if support is None:
+        return y
+    # What is not finite is missing in a request.
+    wrong = support.outside(y, ops) & tf.math.is_finite(y)
+    inside = tf.debugging.Assert(
+        ~tf.reduce_any(wrong),
+        [
+            f"`{name}` must hold values from {support.lower} to {support.upper}, whole ones "
+            f"where {support.integers} is True. Received:",
+            tf.boolean_mask(y, wrong),
+        ],
+    )
+    with tf.control_dependencies([inside]):
+        return tf.identity(y)
+
+
+class _PretrainedRequests:
+    """What a request to a pretrained model holds, and how a batch is made of it."""
+
+    def __init__(self, support: ValueSupport | None) -> None:
+        self._support = support
+        self._scaler = ContextScaler(support)
+        self._ops = tensorflow_ops()
+
+    @property
+    def with_support(self) -> bool:
+        """Whether the batches of the model have `y_support`."""
+        return self._support is not None
+
+    def inputs(self, with_y_target: bool = False) -> list[tf.TensorSpec]:
+        """Returns the names, shapes and dtypes of what an endpoint takes."""
+        time, y = [None, None], [None, None, 1]
+        specs = [
+            tf.TensorSpec(time, tf.float64, "time_context"),
+            tf.TensorSpec(y, tf.float64, "y_context"),
+            tf.TensorSpec(time, tf.float64, "time_target"),
+            tf.TensorSpec([None, NUM_PERIODS], tf.float64, "periods"),
+        ]
+        if with_y_target:
+            specs.append(tf.TensorSpec(y, tf.float64, "y_target"))
+        return specs
+
+    def batch(self, raw: dict[str, tf.Tensor]) -> tuple[dict[str, tf.Tensor], ValueScaling]:
+        """Returns the inputs of the model, with `y_target` if `raw` has it, and their scaling."""
+        y_context = _inside(self._support, self._ops, "y_context", raw["y_context"])
+        missing = tf.fill(tf.shape(raw["time_target"]), tf.constant(np.nan, tf.float64))
+        y_target = raw.get("y_target", missing[..., tf.newaxis])
+        y_target = _inside(self._support, self._ops, "y_target", y_target)
+        values = tf.concat([y_context, y_target], axis=1)
+        seen = tf.math.is_finite(y_context[..., 0])
+        scored = tf.ones_like(raw["time_target"], tf.bool)
+        if "y_target" in raw:
+            scored = tf.math.is_finite(y_target[..., 0])
+        # Only differences matter, and 64 bits hold seconds of this century to a microsecond.
+        time = tf.concat([raw["time_context"], raw["time_target"]], axis=1)
+        time = time - raw["time_target"][:, :1]
+        observed = tf.concat([seen, scored], axis=1)
+        num_context = tf.shape(y_context)[1]
+        batch, scaling = self._scaler.batch(
+            time, values, observed, num_context, raw["periods"], self._ops
+        )
+        if "y_target" not in raw:
+            del batch["y_target"]
+        return batch, scaling
+
+
 def _time_of_last_context(time: tf.Tensor) -> tf.Tensor:
     """Returns the last of times `[B, N_C]`, `[B]`, after checks that it exists and is finite."""
     not_empty = tf.debugging.assert_positive(
@@ -129,7 +183,21 @@ def export_forecaster(
     model: ProbabilisticModel, scaler: WindowScaler, path: str | os.PathLike[str]
 ) -> None:
     """Writes a trained model and its scaler as a SavedModel; see `Forecaster.export`."""
-    requests = _Requests(scaler)
+    _export(model, _Requests(scaler), path)
+
+
+def export_pretrained(
+    model: ProbabilisticModel, support: ValueSupport | None, path: str | os.PathLike[str]
+) -> None:
+    """Writes a pretrained model as a SavedModel; see `PretrainedForecaster.export`."""
+    _export(model, _PretrainedRequests(support), path)
+
+
+def _export(
+    model: ProbabilisticModel,
+    requests: _Requests | _PretrainedRequests,
+    path: str | os.PathLike[str],
+) -> None:
     drawing = Drawing(model, requests.with_support)
 
     def draw(inputs: dict[str, tf.Tensor]) -> tf.Tensor:

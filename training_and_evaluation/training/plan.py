@@ -11,6 +11,8 @@ from taylorformer.data_wrangler.checks import (
 )
 
 SCHEDULES = ("constant", "cosine")
+# The learning rate at the start of a warm-up, as a share of its peak.
+_FIRST_RATE = 0.01
 LARGEST_TRAINING_SEED = 2**31 - 1
 """Of a training: every generator of NumPy, TensorFlow and Keras reads 32-bit integers with sign."""
 
@@ -51,6 +53,14 @@ class TrainingPlan:
         steps_per_epoch: training steps of an epoch, if there are so many.
         patience: training stops after so many epochs without a better validation score. None: it
             never stops early.
+        warm_up_steps: first steps, in which the learning rate rises from 1 % of its value.
+        weight_decay: of AdamW; 0: Adam.
+        beta_2: of Adam.
+        clip_norm: the largest global norm of a gradient. None: that of `default_optimizer`.
+        keep_last: whether the weights that are kept are the last ones, not those with the best
+            validation score: where the learning rate falls to 0, and the score is noisy.
+        record_norms: whether the optimizer keeps the average norm of the gradients, before they
+            are clipped, see `GradientNorms`.
 
     Raises:
         TypeError, ValueError: a value outside its range.
@@ -62,6 +72,12 @@ class TrainingPlan:
     max_steps: int
     steps_per_epoch: int
     patience: int | None = None
+    warm_up_steps: int = 0
+    weight_decay: float = 0.0
+    beta_2: float = 0.999
+    clip_norm: float | None = None
+    keep_last: bool = False
+    record_norms: bool = False
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
@@ -71,6 +87,13 @@ class TrainingPlan:
         }
         for name in ("batch_size", "max_steps", "steps_per_epoch"):
             checked[name] = check_integer(name, getattr(self, name), 1)
+        checked["warm_up_steps"] = check_integer(
+            "warm_up_steps", self.warm_up_steps, 0, checked["max_steps"] - 1
+        )
+        checked["weight_decay"] = check_number("weight_decay", self.weight_decay, minimum=0)
+        checked["beta_2"] = check_number("beta_2", self.beta_2, above=0, below=1)
+        if self.clip_norm is not None:
+            checked["clip_norm"] = check_number("clip_norm", self.clip_norm, above=0)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -115,14 +138,30 @@ class TrainingPlan:
         """Makes the learning rate: a number, or a Keras `LearningRateSchedule`."""
         import keras
 
+        rate, warm_up = self.learning_rate, self.warm_up_steps
+        if self.schedule == "constant" and not warm_up:
+            return rate
+        if not warm_up:
+            return keras.optimizers.schedules.CosineDecay(rate, self.total_steps)
         if self.schedule == "constant":
-            return self.learning_rate
-        return keras.optimizers.schedules.CosineDecay(self.learning_rate, self.total_steps)
+            return keras.optimizers.schedules.PolynomialDecay(_FIRST_RATE * rate, warm_up, rate)
+        return keras.optimizers.schedules.CosineDecay(
+            _FIRST_RATE * rate,
+            self.total_steps - warm_up,
+            warmup_target=rate,
+            warmup_steps=warm_up,
+        )
 
     def make_optimizer(self) -> Any:
-        """Makes a Keras Adam that follows the schedule and clips gradients by their global norm."""
+        """Makes a Keras Adam, or AdamW, that follows the schedule and clips gradients."""
         import keras
 
         from taylorformer.model.probabilistic_model import GLOBAL_CLIPNORM
+        from taylorformer.training_and_evaluation.training.gradient_norms import NormAdamW
 
-        return keras.optimizers.Adam(self.make_schedule(), global_clipnorm=GLOBAL_CLIPNORM)
+        clip = GLOBAL_CLIPNORM if self.clip_norm is None else self.clip_norm
+        arguments: dict[str, Any] = {"beta_2": self.beta_2, "global_clipnorm": clip}
+        if not (self.weight_decay or self.record_norms):
+            return keras.optimizers.Adam(self.make_schedule(), **arguments)
+        kind = NormAdamW if self.record_norms else keras.optimizers.AdamW
+        return kind(self.make_schedule(), weight_decay=self.weight_decay, **arguments)

@@ -17,6 +17,7 @@ from taylorformer.comparison_models.latent_model import LatentModel
 from taylorformer.data_wrangler.provenance import versions
 from taylorformer.data_wrangler.versioned_files import FileKind, read_arrays, write_arrays
 from taylorformer.model.probabilistic_model import ProbabilisticModel
+from taylorformer.training_and_evaluation.training.gradient_norms import NAME
 from taylorformer.training_and_evaluation.training.plan import TrainingPlan
 from taylorformer.training_and_evaluation.training.progress import TrainingBar
 
@@ -103,8 +104,8 @@ def resumable_fit(
 ) -> TrainingProgress:
     """Trains a compiled model and leaves the best weights in it.
 
-    The best weights are those with the lowest `nll` on the validation data; without such data they
-    are the last ones. After each epoch everything that training needs is written to `checkpoint`,
+    The best weights are those with the lowest `nll` on the validation data; without such data, or
+    where the plan says so, they are the last ones. After each epoch everything that training needs is written to `checkpoint`,
     as one file that is replaced whole: whenever the process ends, the file is that of the last
     epoch. Training that resumes from it ends with the weights of training that never stopped, to
     the last bit on one machine.
@@ -209,6 +210,8 @@ class _Keeper(keras.callbacks.Callback):
             scores[name] = float(logs[keras_name])
             if f"val_{keras_name}" in logs:
                 scores[f"{_VALIDATION}{name}"] = float(logs[f"val_{keras_name}"])
+        if NAME in logs:
+            scores[NAME] = float(logs[NAME])
         best = self.best_score
         progress.epoch = epoch + 1
         now = time.perf_counter()
@@ -217,7 +220,8 @@ class _Keeper(keras.callbacks.Callback):
         score = self._validation_nll(progress.epoch)
         # Without validation data the last weights are the ones to keep.
         first_finite = best is not None and not math.isfinite(best) and math.isfinite(score or 0)
-        if score is None or best is None or score < best or first_finite:
+        is_best = score is None or best is None or score < best or first_finite
+        if is_best or self._plan.keep_last:
             progress.best_epoch = progress.epoch
             progress.best_weights = self.model.get_weights()
         if self.out_of_patience:

@@ -49,8 +49,11 @@ def test_files(ran):
         "forecast.png",
         "metrics.json",
         "model",
+        "pretrained.csv",
+        "pretrained.png",
     ]
-    assert (ran / "forecast.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("forecast.png", "pretrained.png"):
+        assert (ran / name).read_bytes().startswith(b"\x89PNG")
 
 
 def test_forecast_table_is_the_last_test_window(ran):
@@ -61,6 +64,19 @@ def test_forecast_table_is_the_last_test_window(ran):
     np.testing.assert_array_equal(table["truth"], series.values[-3:, 0])
     assert (table["q05"] <= table["q50"]).all() and (table["q50"] <= table["q95"]).all()
     assert np.isfinite(table["mean"]).all()
+
+
+def test_the_pretrained_forecast_is_of_the_same_window_and_closer(ran, report):
+    first, second = (
+        pd.read_csv(ran / f"{name}.csv", parse_dates=["date"])
+        for name in ("pretrained", "forecast")
+    )
+    assert list(first["date"]) == list(second["date"])
+    np.testing.assert_array_equal(first["truth"], second["truth"])
+    (pretrained,) = report["pretrained_scores"]
+    trained = report["scores"][0]
+    # Two steps of training are none.
+    assert 0 < pretrained["free_running_crps"] < trained["free_running_crps"]
 
 
 def test_report(report):
@@ -111,9 +127,22 @@ def test_the_same_seed_gives_the_same_forecast(ran, tmp_path):
 
 def test_what_the_user_sees(run):
     output, shown = run
-    for words in ("Taylorformer", "repeat the last value", "same week last year", "CRPS"):
+    for words in (
+        "Taylorformer, pretrained",
+        "trained here",
+        "repeat the last value",
+        "same week last year",
+        "CRPS",
+    ):
         assert words in shown
-    for name in ("forecast.png", "forecast.csv", "metrics.json", "model", "backtest"):
+    for name in (
+        "pretrained.png",
+        "forecast.png",
+        "forecast.csv",
+        "metrics.json",
+        "model",
+        "backtest",
+    ):
         assert str(output / name) in shown
     again = output.with_name("folder_seed_4")
     assert f"-m taylorformer demo --seed 4 --steps 4 --output {again}\n" in shown

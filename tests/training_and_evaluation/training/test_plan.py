@@ -67,3 +67,41 @@ def test_the_optimizer_follows_the_schedule_and_clips():
     assert float(rate(0)) == pytest.approx(1e-3)
     assert float(rate(10)) == pytest.approx(0, abs=1e-9)
     assert optimizer.global_clipnorm == 10.0
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_a_warm_up_rises_to_the_learning_rate(schedule):
+    plan = dataclasses.replace(PLAN, schedule=schedule, max_steps=100, warm_up_steps=20)
+    rate = plan.make_schedule()
+    rates = [float(rate(step)) for step in range(101)]
+    assert rates[0] == pytest.approx(1e-5, rel=1e-3)
+    assert rates[20] == pytest.approx(1e-3, rel=1e-3)
+    assert np.all(np.diff(rates[:21]) > 0)
+    assert rates[100] == pytest.approx(0.0 if schedule == "cosine" else 1e-3, abs=1e-9)
+    assert np.all(np.diff(rates[20:]) < 1e-12)
+
+
+def test_the_optimizer_of_a_longer_plan():
+    plan = dataclasses.replace(
+        PLAN, weight_decay=1e-3, beta_2=0.98, clip_norm=1.0, record_norms=True
+    )
+    optimizer = plan.make_optimizer()
+    assert type(optimizer).__name__ == "NormAdamW"
+    assert (optimizer.weight_decay, optimizer.beta_2, optimizer.global_clipnorm) == (1e-3, 0.98, 1)
+    plain = dataclasses.replace(plan, record_norms=False).make_optimizer()
+    assert type(plain).__name__ == "AdamW"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"warm_up_steps": -1}, "`warm_up_steps`"),
+        ({"warm_up_steps": 4}, "`warm_up_steps`"),
+        ({"weight_decay": -1e-3}, "`weight_decay`"),
+        ({"beta_2": 1.0}, "`beta_2`"),
+        ({"clip_norm": 0.0}, "`clip_norm`"),
+    ],
+)
+def test_bad_longer_plans(changes, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(PLAN, **changes)

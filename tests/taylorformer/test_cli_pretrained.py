@@ -1,0 +1,88 @@
+"""The command line without `fit`: forecasts and back-tests of a file by the pretrained model."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A CSV file of six years of months."""
+    months = np.arange(72)
+    noise = np.random.default_rng(0).normal(size=72)
+    values = (200 + 2 * months) * (1 + 0.2 * np.sin(2 * np.pi * months / 12) + 0.01 * noise)
+    table = pd.DataFrame(
+        {"month": pd.date_range("2018-01-01", periods=72, freq="MS"), "sales": values.round(1)}
+    )
+    path = tmp_path_factory.mktemp("pretrained") / "sales.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_a_first_forecast_takes_two_arguments(run, path, tmp_path):
+    output = tmp_path / "forecast.csv"
+    code, out, error = run("forecast", path, "--output", output)
+    assert code == 0, error
+    assert "Forecast of 12 rows by the pretrained model; seasons: 365.2425 days." in out
+    table = pd.read_csv(output)
+    assert len(table) == 12 and table["month"].iloc[0].startswith("2024-01-01")
+    assert (tmp_path / "forecast.png").exists()
+
+
+def test_the_dry_run_says_which_season(run, path):
+    code, out, error = run("forecast", path, "--dry-run")
+    assert code == 0, error
+    assert "season      365.2425 days" in out and "Nothing was forecast." in out
+    code, out, _ = run("forecast", path, "--dry-run", "--season", "6")
+    assert "(named)" in out
+    code, out, _ = run("forecast", path, "--dry-run", "--season", "none")
+    assert "season      none" in out
+
+
+def test_options_of_the_table_and_of_the_model(run, path, tmp_path):
+    output = tmp_path / "forecast.csv"
+    options = ("--season", "1 year", "--horizon", "3", "--samples", "2", "--context-length", "48")
+    code, out, error = run(
+        *("forecast", path, "--output", output, "--time", "month", "--target", "sales"),
+        *("--lower", "0", *options),
+    )
+    assert code == 0, error
+    assert "365.2425 days (named)" in out and len(pd.read_csv(output)) == 3
+
+
+def test_a_backtest_needs_no_model(run, path, tmp_path):
+    code, out, error = run("backtest", path, "--samples", "4", "--output", tmp_path / "scores")
+    assert code == 0, error
+    assert "seasonal" in out and (tmp_path / "scores" / "backtest.json").exists()
+
+
+def test_the_pretrained_model_is_exported(run, tmp_path):
+    code, out, error = run("export", "--output", tmp_path / "served")
+    assert code == 0, error
+    assert "`periods`" in out and (tmp_path / "served" / "saved_model.pb").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("forecast", "{path}"), "Missing option '--output'"),
+        (("forecast", "{path}", "--output", "{new}.csv", "--season", "x"), "`seasons`"),
+        (("forecast", "{path}", "--output", "{new}.csv", "--season", "1"), "two steps"),
+        (("forecast", "{path}", "--output", "{new}.csv", *("--season", "12") * 4), "1 to 3"),
+        (
+            ("forecast", "{path}", "--output", "{new}.csv", "--season", "none", "--season", "12"),
+            "must be the only one",
+        ),
+        (
+            ("forecast", "{path}", "--output", "{new}.csv", "--covariate", "month", "--time", "x"),
+            "x",
+        ),
+        (("backtest", "{path}", "--part", "test"), "--part"),
+        (("backtest", "{path}", "--horizon", "71"), "horizon"),
+    ],
+)
+def test_bad_input_is_one_line(run, path, tmp_path, arguments, message):
+    arguments = [part.format(path=path, new=tmp_path / "new") for part in arguments]
+    code, _, error = run(*arguments)
+    assert code == 2 and message in error
+    assert not list(tmp_path.iterdir())

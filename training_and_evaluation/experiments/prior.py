@@ -1,0 +1,246 @@
+"""The training of the weights that come with the package, on synthetic series alone."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from taylorformer.data_wrangler.checks import check_integer
+from taylorformer.data_wrangler.provenance import devices
+from taylorformer.data_wrangler.tasks.series_prior import (
+    SeriesPrior,
+    describe_prior,
+    synthetic_series_tasks,
+)
+from taylorformer.data_wrangler.versioned_files import FileKind, write_json
+from taylorformer.model.taylorformer import Taylorformer
+from taylorformer.training_and_evaluation.experiments.scores import finite_or_none
+from taylorformer.training_and_evaluation.training.gradient_norms import NAME, GradientNorms
+from taylorformer.training_and_evaluation.training.plan import (
+    LARGEST_TRAINING_SEED,
+    TrainingPlan,
+)
+from taylorformer.training_and_evaluation.training.progress import TrainingBar, WorkProgress
+from taylorformer.training_and_evaluation.training.resumable_fit import (
+    TrainingProgress,
+    resumable_fit,
+)
+
+TASK = "prior"
+"""The name of this training on the command line."""
+
+_KIND = FileKind(format_number=1, writer="`train_prior`")
+MODEL_FILE, RECORD_FILE, CHECKPOINT_FILE = "prior.keras", "prior.json", "training.npz"
+# Validation sequences are the same for every training.
+_VALIDATION_SEED = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class PriorSettings:
+    """The model, its training and the distribution of its tasks.
+
+    Attributes:
+        seed: of the first weights and of the training tasks.
+        iterations: training steps.
+        batch_size: B of sequences of usual length.
+        learning_rate: the peak.
+        warm_up: first steps, in which the learning rate rises.
+        validate_every: training steps from one look at the validation tasks to the next.
+        validation_batches: how many.
+        num_heads: see `Taylorformer`, as the next ones.
+        head_dim: width of one head.
+        width: width of the towers.
+        num_layers: layers of each tower.
+        encoding_dim: E.
+        shortest: of the positional encoding, in units of x: 1 is 64 steps.
+        longest: of the positional encoding.
+        prior: the distribution of the tasks.
+    """
+
+    seed: int = 0
+    iterations: int = 30_000
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    warm_up: int = 1000
+    validate_every: int = 1000
+    validation_batches: int = 64
+    num_heads: int = 4
+    head_dim: int = 16
+    width: int = 48
+    num_layers: int = 4
+    encoding_dim: int = 16
+    shortest: float = 0.05
+    longest: float = 2.0
+    prior: SeriesPrior = dataclasses.field(default_factory=SeriesPrior)
+
+    def __post_init__(self) -> None:
+        check_integer("seed", self.seed, 0, LARGEST_TRAINING_SEED)
+        check_integer("validation_batches", self.validation_batches, 1)
+        _ = self.plan  # which checks the rest
+
+    @property
+    def plan(self) -> TrainingPlan:
+        """How long the model is trained, and with what optimizer."""
+        return TrainingPlan(
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            schedule="cosine",
+            max_steps=self.iterations,
+            steps_per_epoch=self.validate_every,
+            warm_up_steps=min(self.warm_up, self.iterations - 1),
+            weight_decay=1e-3,
+            beta_2=0.98,
+            clip_norm=1.0,
+            keep_last=True,
+            record_norms=True,
+        )
+
+    @property
+    def model_arguments(self) -> dict[str, Any]:
+        """The arguments of `Taylorformer`."""
+        names = (
+            "num_heads",
+            "head_dim",
+            "width",
+            "num_layers",
+            "encoding_dim",
+            "shortest",
+            "longest",
+            "seed",
+        )
+        # Time alone says which points are neighbours: phases do not bring stamps together.
+        return {
+            **{name: getattr(self, name) for name in names},
+            "dropout": 0.0,
+            "neighbour_dims": 1,
+        }
+
+    @property
+    def command(self) -> str:
+        """The command that does it, where nothing but these options differs from the defaults."""
+        words = ["taylorformer", "experiment", TASK]
+        for name in ("seed", "iterations", "batch_size", "learning_rate", "validate_every"):
+            words += [f"--{name.replace('_', '-')}", str(getattr(self, name))]
+        return shlex.join(words)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns all settings, ready for JSON."""
+        return {**dataclasses.asdict(self), "prior": describe_prior(self.prior)}
+
+
+def train_prior(
+    settings: PriorSettings,
+    output: str | os.PathLike[str],
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    show_progress: bool = True,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+) -> dict[str, Any]:
+    """Trains a model on synthetic series, and writes it with its record.
+
+    `<output>/prior/` gets the checkpoint `training.npz`, the model `prior.keras` with the last
+    weights, and the record `prior.json` with the scores on validation tasks on the way.
+
+    Args:
+        settings: what to do.
+        output: a folder.
+        resume: continue from the checkpoint, if there is one.
+        overwrite: start anew, whatever is there.
+        show_progress: show a bar on standard error.
+        callbacks: more of Keras' callbacks.
+
+    Returns:
+        The record.
+
+    Raises:
+        FileExistsError: a training is there, and neither `resume` nor `overwrite` says what to do.
+        ValueError: the checkpoint is of another training.
+        KeyboardInterrupt: the user stopped; the checkpoint is that of the last validation.
+    """
+    folder = Path(output) / TASK
+    checkpoint = folder / CHECKPOINT_FILE
+    if overwrite:
+        for name in (CHECKPOINT_FILE, MODEL_FILE, RECORD_FILE):
+            (folder / name).unlink(missing_ok=True)
+    elif checkpoint.exists() and not resume:
+        raise FileExistsError(
+            f"{checkpoint} is there: `resume` continues it, `overwrite` starts anew. "
+            "Received: neither"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    model = Taylorformer(**settings.model_arguments)
+    model.compile(settings.plan.make_optimizer())
+    validation = synthetic_series_tasks(
+        settings.batch_size,
+        _VALIDATION_SEED,
+        settings.prior,
+        num_batches=settings.validation_batches,
+        part="validation",
+    ).cache()
+    progress = TrainingProgress()
+    text = json.dumps(settings.get_config(), sort_keys=True)
+    bar = WorkProgress(f"Prior, seed {settings.seed}") if show_progress else None
+    every: list[keras.callbacks.Callback] = [GradientNorms(), *callbacks]
+    if bar is not None:
+        every.append(TrainingBar(bar))
+        bar.__enter__()
+    try:
+        resumable_fit(
+            model,
+            lambda first: synthetic_series_tasks(
+                settings.batch_size, settings.seed, settings.prior, first_batch=first
+            ),
+            validation,
+            settings.plan,
+            checkpoint=checkpoint,
+            resume=resume,
+            fingerprint=hashlib.sha256(text.encode()).hexdigest(),
+            callbacks=every,
+            progress=progress,
+        )
+    finally:
+        if bar is not None:
+            bar.__exit__(None, None, None)
+    # Without the optimizer, which is larger than the model.
+    plain = Taylorformer(**settings.model_arguments)
+    plain.build({key: (None, None, d) for key, d in _DIMS.items()})
+    plain.set_weights(model.get_weights())
+    plain.save(folder / MODEL_FILE)
+    return write_json(
+        _KIND, folder / RECORD_FILE, _record(settings, model, progress, folder), indent=1
+    )
+
+
+_DIMS = {"x_context": 7, "y_context": 1, "x_target": 7}
+
+
+def _record(
+    settings: PriorSettings, model: Taylorformer, progress: TrainingProgress, folder: Path
+) -> dict[str, Any]:
+    return {
+        "command": settings.command,
+        "settings": settings.get_config(),
+        "parameters": int(sum(np.prod(weight.shape) for weight in model.trainable_weights)),
+        "iterations": progress.steps,
+        "seconds": {"training": round(progress.seconds, 1)},
+        "processor": devices(),
+        "curve": [_point(row) for row in progress.history],
+        "sha256": hashlib.sha256((folder / MODEL_FILE).read_bytes()).hexdigest(),
+    }
+
+
+def _point(row: Mapping[str, float]) -> dict[str, Any]:
+    return {
+        "step": int(row["step"]),
+        "training_nll": finite_or_none(row["teacher_forced_nll"]),
+        "validation_nll": finite_or_none(row["validation_teacher_forced_nll"]),
+        NAME: finite_or_none(row.get(NAME, float("nan"))),
+    }

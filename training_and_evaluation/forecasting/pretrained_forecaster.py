@@ -1,0 +1,714 @@
+"""Forecasts without training: a model that was trained on synthetic series reads any table."""
+
+import dataclasses
+import os
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+from taylorformer.data_wrangler.checks import (
+    check_integer,
+    check_optional_integer,
+    listed,
+)
+from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
+from taylorformer.data_wrangler.tables.columns import Columns
+from taylorformer.data_wrangler.tables.context_windows import ContextWindows
+from taylorformer.data_wrangler.tables.frames import ForeignTable, as_frame, check_frame
+from taylorformer.data_wrangler.tables.frequencies import Frequency, read_frequency
+from taylorformer.data_wrangler.tables.long_table import ids_of
+from taylorformer.data_wrangler.tables.panel import Panel
+from taylorformer.data_wrangler.tables.seasons import Seasons, choose_seasons, plain_seasons
+from taylorformer.data_wrangler.tables.series import Series
+from taylorformer.data_wrangler.tables.split import WindowSpec, evenly_spaced, spaced_starts
+from taylorformer.data_wrangler.tables.value_support import (
+    ValueSupport,
+    check_bounds,
+    check_integers,
+    check_support,
+)
+from taylorformer.data_wrangler.whole_files import find_file, replaced_together
+from taylorformer.model.saved_model_folder import check_export_folder
+from taylorformer.training_and_evaluation.forecasting.backtest import Backtest, backtest
+from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
+from taylorformer.training_and_evaluation.forecasting.left_out import extend_each
+from taylorformer.training_and_evaluation.forecasting.pretrained_checks import (
+    describe_not_shown,
+    describe_suspects,
+    note_stopped,
+    odd_in_pretrained,
+    suspect_series,
+)
+from taylorformer.training_and_evaluation.forecasting.pretrained_weights import (
+    PretrainedPreset,
+    find_pretrained,
+)
+from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
+    FILE,
+    MODEL_FILE,
+    SavedPretrained,
+)
+from taylorformer.training_and_evaluation.forecasting.table_reading import (
+    ID_COLUMN,
+    Table,
+    check_values,
+    read_panel,
+    warn_once,
+    without_left_out,
+)
+
+if TYPE_CHECKING:
+    from taylorformer.model.taylorformer import Taylorformer
+
+# Without a season a tenth of the rows is forecast, and no less than this.
+_LEAST_HORIZON = 6
+_SHARE_OF_ROWS = 10
+# Share of the rows of a series, the last ones, that a back-test scores.
+_TEST_SHARE = 0.2
+# Context lengths are rounded up to multiples of these, so that series of many lengths come in few
+# shapes: of 8 up to 64 rows, of 16 up to 128.
+_MULTIPLES = ((64, 8), (128, 16))
+_LARGEST_MULTIPLE = 32
+# At most so many windows measure the scale of naive lines.
+_MOST_NAIVE_WINDOWS = 1024
+
+
+class PretrainedForecaster(BaseEstimator):
+    """Probabilistic forecasts of a table by a pretrained model: there is no `fit`.
+
+    The model was trained on synthetic series alone. Everything that scaling needs is measured on
+    the last rows of each series, see `ContextScaler`, so a table of one short series will do.
+    Several targets are forecast one by one. `Forecaster.from_preset("prior")` makes one.
+
+    Args:
+        preset: the name of the weights, see `PRETRAINED`, or the path of a `.keras` file that
+            `taylorformer experiment prior` wrote.
+        horizon: N_T, rows to forecast. None: one season, where a season is shorter than 97 rows;
+            else a tenth of the rows, at least 6 and at most 96; of several series the median.
+        context_length: the most rows that a forecast reads. None: 160, or two and a half of the
+            longest season where these are more, up to 700.
+        seasons: "auto": those that the rows show, see `choose_seasons`; None: there are none; a
+            number of steps, a length of time such as "7 days", or a list of up to three.
+        lower: the least value that a target can have, see `Forecaster`.
+        upper: the largest value, likewise.
+        integers: whether targets are whole numbers, likewise.
+
+    Raises:
+        TypeError, ValueError: an argument outside its range, when it is used.
+    """
+
+    def __init__(
+        self,
+        preset: str = "prior",
+        *,
+        horizon: int | None = None,
+        context_length: int | None = None,
+        seasons: Any = "auto",
+        lower: float | Sequence[float | None] | None = None,
+        upper: float | Sequence[float | None] | None = None,
+        integers: bool | Sequence[bool] = False,
+    ) -> None:
+        self.preset = preset
+        self.horizon = horizon
+        self.context_length = context_length
+        self.seasons = seasons
+        self.lower = lower
+        self.upper = upper
+        self.integers = integers
+
+    @property
+    def model_(self) -> "Taylorformer":
+        """The pretrained model; it reads and predicts scaled numbers."""
+        if not hasattr(self, "_model"):
+            self._model = self._preset.load()
+        return self._model
+
+    @property
+    def _preset(self) -> PretrainedPreset:
+        return find_pretrained(self.preset)
+
+    # Forecasts and scores.
+
+    def forecast(
+        self,
+        data: Table,
+        future: pd.DataFrame | ForeignTable | None = None,
+        *,
+        time_column: Hashable | Sequence[str] | None = None,
+        target_columns: Hashable | Sequence[Hashable] | None = None,
+        id_column: Hashable | None = None,
+        covariate_columns: Sequence[Hashable] = (),
+        date_format: str | None = None,
+        day_first: bool = False,
+        time_unit: str | None = None,
+        time_zone: str | None = None,
+        horizon: int | None = None,
+        num_samples: int = 100,
+        seed: int = 0,
+        batch_size: int = 64,
+        freq: Frequency | None = None,
+        unsorted: str = "error",
+        duplicates: str = "error",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Forecast:
+        """Forecasts what comes after the last row of every series.
+
+        A warning names series whose one-step forecasts inside their context are worse than naive
+        ones: the model does not understand them, and the naive line may be the better forecast.
+
+        Args:
+            data: a table, see `Forecaster.fit`, as for the next ones up to `time_zone`.
+            future: the rows to forecast, see `Forecaster.forecast`.
+            time_column: the column of time.
+            target_columns: one name or several.
+            id_column: tells several series apart.
+            covariate_columns: none: a pretrained model has no use for them.
+            date_format: of dates.
+            day_first: of dates.
+            time_unit: of numbers that are dates.
+            time_zone: of dates.
+            horizon: how many rows. None: all rows of `future`, or as the class says.
+            num_samples: S.
+            seed: of the samples.
+            batch_size: series to draw at once.
+            freq: how stamps continue without `future`, see `continue_stamps`.
+            unsorted: see `Forecaster.fit`.
+            duplicates: see `Forecaster.fit`.
+            progress: called with the number of series that are done, and of all.
+
+        Returns:
+            The forecast, in the units of the table, with the seasons that were used.
+
+        Raises:
+            TypeError, ValueError: a table that cannot be read, covariates, stamps of `future` that
+                do not follow, or no series that can be forecast.
+        """
+        num_samples = check_integer("num_samples", num_samples, 1)
+        seed = check_integer("seed", seed, SMALLEST_SEED, LARGEST_SEED)
+        batch_size = check_integer("batch_size", batch_size, 1)
+        horizon = check_optional_integer("horizon", horizon, 1)
+        horizon = check_optional_integer("horizon", self.horizon, 1) if horizon is None else horizon
+        future_frame = None if future is None else as_frame(future, "future")
+        if future_frame is not None:
+            check_frame(future_frame, "future")
+        table = self._read(
+            data,
+            unsorted,
+            duplicates,
+            time_column=time_column,
+            target_columns=target_columns,
+            id_column=id_column,
+            covariate_columns=covariate_columns,
+            date_format=date_format,
+            day_first=day_first,
+            time_unit=time_unit,
+            time_zone=time_zone,
+            freq=freq,
+        )
+        whole, columns = table.panel, table.columns
+        freq = columns.freq if freq is None else freq
+        if freq is not None:
+            read_frequency(freq, whole.series[0].stamps)
+        odd = odd_in_pretrained(whole)
+        chosen = {one.name: self._seasons_of(one) for one in odd.kept(whole)}
+        num_rows = horizon
+        if horizon is None and future is None:
+            num_rows = self._usual_horizon(odd.kept(whole), chosen)
+        usual = self._preset.context_length
+        spec = WindowSpec(usual, num_rows or self._preset.longest_horizon)
+        note_stopped(odd, whole, spec)
+        longer, guesses = extend_each(
+            whole, odd, spec, num_rows, future_frame, columns, columns, freq, unsorted
+        )
+        panel = without_left_out(whole, odd)
+        jobs = [
+            self._job(
+                index,
+                column,
+                longer[one.name],
+                one.num_rows,
+                chosen[one.name][column],
+                one.name in odd.notes,
+            )
+            for index, one in enumerate(panel.series)
+            for column in range(panel.num_columns)
+        ]
+        num_read = [
+            max(job.num_covered for job in jobs if job.index == index)
+            for index in range(panel.num_series)
+        ]
+        num_targets = max(job.num_targets for job in jobs)
+        samples = np.full((num_samples, panel.num_series, num_targets, panel.num_columns), np.nan)
+        suspects: list[str] = []
+        done = 0
+        groups: dict[Any, list[_Job]] = {}
+        for job in jobs:
+            groups.setdefault(job.group, []).append(job)
+        supports = table.supports
+        for alike in groups.values():
+            for first in range(0, len(alike), batch_size):
+                some = alike[first : first + batch_size]
+                suspects += self._draw(some, supports, samples, seed)
+                done += len(some)
+                if progress is not None:
+                    progress(done // panel.num_columns, panel.num_series)
+        one_by_one = ""
+        if panel.num_columns > 1:
+            one_by_one = (
+                f"the {panel.num_columns} targets are forecast one by one: their samples are "
+                "independent of one another"
+            )
+        warn_once(
+            odd.describe("the forecast"),
+            guesses,
+            describe_not_shown(chosen),
+            one_by_one,
+            describe_suspects(suspects),
+        )
+        return Forecast(
+            samples=samples,
+            stamps=tuple(longer[one.name].stamps[one.num_rows :] for one in panel.series),
+            names=panel.names,
+            time_column=columns.time_column,
+            target_columns=columns.target_columns,
+            id_column=columns.id_column,
+            ids=tuple(table.ids[name] for name in panel.names),
+            context_stamps=tuple(
+                one.stamps[-count:] for one, count in zip(panel.series, num_read, strict=True)
+            ),
+            context_values=tuple(
+                one.values[-count:] for one, count in zip(panel.series, num_read, strict=True)
+            ),
+            left_out=odd.left_out,
+            notes=odd.notes,
+            seasons=tuple(tuple(chosen[one.name]) for one in panel.series),
+        )
+
+    def _job(
+        self, index: int, column: int, series: Series, num_rows: int, seasons: Seasons, is_odd: bool
+    ) -> "_Job":
+        """Prepares one column: rows without a value are left out, as if they were not there."""
+        one = series.column(column)
+        observed = np.flatnonzero(one.observed[:num_rows])
+        num_read = self._rows_to_read(len(observed), seasons)
+        rows = np.concatenate([observed, np.arange(num_rows, one.num_rows)])
+        return _Job(
+            index,
+            column,
+            one.take(rows),
+            one.num_rows - num_rows,
+            seasons,
+            num_read,
+            num_rows - int(observed[-num_read]),
+            is_odd,
+        )
+
+    def _draw(
+        self,
+        jobs: Sequence["_Job"],
+        supports: Sequence[ValueSupport],
+        samples: np.ndarray,
+        seed: int,
+    ) -> list[str]:
+        """Draws the samples of jobs of one group; returns the names of suspect series."""
+        first = jobs[0]
+        spec = WindowSpec(first.context_length, first.num_targets)
+        windows = ContextWindows(
+            [job.series for job in jobs],
+            spec,
+            lambda number, _: jobs[number].seasons.padded,
+            supports[first.column],
+        )
+        starts = windows.panel.offsets[1:] - spec.length
+        drawn = self.model_.sample(
+            windows.forecast_inputs(starts),
+            samples.shape[0],
+            seed,
+            sequence_keys=windows.sequence_keys(starts),
+        )
+        values = windows.inverse(drawn, starts)[..., 0]
+        for number, job in enumerate(jobs):
+            samples[:, job.index, : job.num_targets, job.column] = values[:, number]
+        return suspect_series(self.model_, windows, [job.seasons for job in jobs])
+
+    def backtest(
+        self,
+        data: Table,
+        *,
+        time_column: Hashable | Sequence[str] | None = None,
+        target_columns: Hashable | Sequence[Hashable] | None = None,
+        id_column: Hashable | None = None,
+        covariate_columns: Sequence[Hashable] = (),
+        date_format: str | None = None,
+        day_first: bool = False,
+        time_unit: str | None = None,
+        time_zone: str | None = None,
+        step: int | None = None,
+        num_windows: int | None = None,
+        horizon: int | None = None,
+        num_samples: int = 100,
+        seed: int = 0,
+        batch_size: int = 32,
+        season: Any = None,
+        units: str = "user",
+        unsorted: str = "error",
+        duplicates: str = "error",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Backtest:
+        """Scores forecasts from many origins in the last fifth of a table, beside naive lines.
+
+        Seasons are searched for anew in the rows before each forecast origin. The line that
+        repeats the last season has those that the rows before the first origin show; a series
+        without one repeats its last value. Several targets count as series.
+
+        Args:
+            data: a table, see `forecast`, as for the next ones up to `time_zone`.
+            time_column: the column of time.
+            target_columns: one name or several.
+            id_column: tells several series apart.
+            covariate_columns: none.
+            date_format: of dates.
+            day_first: of dates.
+            time_unit: of numbers that are dates.
+            time_zone: of dates.
+            step: rows from one window to the next, counted back from the last one. None: the
+                horizon, so that no target is scored twice.
+            num_windows: at most this many for each series, the last ones. None: all.
+            horizon: N_T, None: as the class says.
+            num_samples: S. 0: only the teacher-forced scores.
+            seed: of the samples.
+            batch_size: windows to draw at once.
+            season: of the seasonal line, instead of the seasons of the rows.
+            units: "user", or "scaled" for what the model reads.
+            unsorted: see `Forecaster.fit`.
+            duplicates: see `Forecaster.fit`.
+            progress: called with the number of windows that are done, and of all.
+
+        Returns:
+            The scores, see `Backtest`.
+
+        Raises:
+            TypeError, ValueError: a table that cannot be read, or no series that is long enough.
+        """
+        horizon = check_optional_integer("horizon", horizon, 1)
+        horizon = check_optional_integer("horizon", self.horizon, 1) if horizon is None else horizon
+        step = check_optional_integer("step", step, 1)
+        num_windows = check_optional_integer("num_windows", num_windows, 1)
+        table = self._read(
+            data,
+            unsorted,
+            duplicates,
+            time_column=time_column,
+            target_columns=target_columns,
+            id_column=id_column,
+            covariate_columns=covariate_columns,
+            date_format=date_format,
+            day_first=day_first,
+            time_unit=time_unit,
+            time_zone=time_zone,
+            freq=None,
+        )
+        odd = odd_in_pretrained(table.panel)
+        first_scored = {
+            one.name: one.num_rows - max(round(one.num_rows * _TEST_SHARE), 1)
+            for one in odd.kept(table.panel)
+        }
+        before = [one.take(slice(max(first_scored[one.name], 1))) for one in odd.kept(table.panel)]
+        chosen = {one.name: self._seasons_of(one) for one in before}
+        if horizon is None:
+            horizon = self._usual_horizon(before, chosen)
+        supports = set(table.supports)
+        if len(supports) > 1:
+            raise ValueError(
+                "`lower`, `upper` and `integers` must be the same for all targets of a back-test. "
+                f"Received: {listed([str(one) for one in table.supports])}"
+            )
+        rows = max(
+            self._rows_to_read(one.num_rows, seasons)
+            for one in odd.kept(table.panel)
+            for seasons in chosen[one.name]
+        )
+        spec = WindowSpec(_rounded_up(rows), horizon)
+        targets = {
+            one.name: _first_targets(one, first_scored[one.name], spec, step, num_windows)
+            for one in odd.kept(table.panel)
+        }
+        odd.leave_out(
+            [name for name, rows_of in targets.items() if not len(rows_of)],
+            f"no window of horizon + 2 = {horizon + 2} rows with a value to read",
+        )
+        kept = odd.kept(table.panel)
+        if not kept:
+            raise ValueError(
+                f"`data` must hold a series of at least horizon + 2 = {horizon + 2} rows. "
+                f"Received: {listed([f'{one.num_rows} rows' for one in table.panel.series])}"
+            )
+        series = [one.column(column) for one in kept for column in range(one.num_columns)]
+        owners = [one for one in kept for _ in range(one.num_columns)]
+        windows = ContextWindows(Panel(series), spec, self._periods_at(series), table.supports[0])
+        # A window is identified by its first target less N_C.
+        offsets = windows.panel.offsets[:-1] - spec.context_length
+        pairs = list(zip(owners, offsets, strict=True))
+        starts = np.concatenate([targets[owner.name] + offset for owner, offset in pairs])
+        earlier = np.concatenate(
+            [
+                np.arange(1, max(int(targets[owner.name][0]) - horizon + 1, 1)) + offset
+                for owner, offset in pairs
+            ]
+        )
+        if len(earlier):
+            earlier = earlier[windows.scored(earlier).any(axis=1)]
+        every = [seasons for one in kept for seasons in chosen[one.name]]
+        lengths: dict[str, float | None] = {
+            one.name: seasons.periods[0] if seasons.periods else None
+            for one, seasons in zip(series, every, strict=True)
+        }
+        if season is not None:
+            lengths = dict.fromkeys(lengths, series[0].duration(season))
+        warn_once(odd.describe("the back-test"), describe_not_shown(chosen))
+        result = backtest(
+            self.model_,
+            windows,
+            starts,
+            fit_starts=evenly_spaced(earlier, _MOST_NAIVE_WINDOWS) if len(earlier) else None,
+            num_samples=num_samples,
+            seed=seed,
+            batch_size=batch_size,
+            season=lengths if any(lengths.values()) else None,
+            units=units,
+            progress=progress,
+        )
+        return dataclasses.replace(result, left_out=odd.left_out, notes=odd.notes)
+
+    def _periods_at(self, series: Sequence[Series]) -> Callable[[int, int], np.ndarray]:
+        def periods(number: int, num_rows: int) -> np.ndarray:
+            rows = series[number].take(slice(num_rows))
+            return self._choose(rows, 0).padded
+
+        return periods
+
+    # What a table shows.
+
+    def _read(self, data: Table, unsorted: str, duplicates: str, **roles: Any) -> "_ReadTable":
+        data = as_frame(data)
+        covariates = roles["covariate_columns"]
+        if isinstance(covariates, str) or len(covariates):
+            raise ValueError(
+                "`covariate_columns` must be empty: a pretrained model reads none. "
+                f"Received: {covariates!r}; `Forecaster(...).fit(table, ...)` trains a model that "
+                "reads them"
+            )
+        panel, columns = read_panel(
+            data, lambda frame: Columns.resolve(frame, **roles), unsorted, duplicates
+        )
+        if columns.covariate_columns:
+            raise ValueError(
+                "`data` must be series without covariates: a pretrained model reads none. "
+                f"Received: {listed([repr(name) for name in columns.covariate_columns])}; "
+                "`Forecaster(...).fit(...)` trains a model that reads them"
+            )
+        columns = columns.with_form_of(panel.series[0].stamps)
+        if panel.num_series > 1 and columns.id_column is None:
+            columns = dataclasses.replace(columns, id_column=ID_COLUMN)
+        lower, upper = check_bounds("lower", self.lower), check_bounds("upper", self.upper)
+        integers = check_integers(self.integers)
+        check_support(lower, upper, integers)
+        support = ValueSupport.of(lower, upper, integers, panel.num_columns)
+        check_values(support, data, panel, columns)
+        ids: Mapping[str, Any] = {name: name for name in panel.names}
+        if isinstance(data, pd.DataFrame):
+            ids = ids_of(data, columns)
+        supports = tuple(support.of_column(column) for column in range(panel.num_columns))
+        return _ReadTable(panel, columns, ids, supports)
+
+    def _seasons_of(self, series: Series) -> tuple[Seasons, ...]:
+        return tuple(self._choose(series, column) for column in range(series.num_columns))
+
+    def _choose(self, series: Series, column: int) -> Seasons:
+        if series.num_rows < 2:
+            # Without steps there is nothing to count seasons in.
+            return Seasons(time_unit=series.time_unit)
+        rows = self.context_length or self._preset.longest_context
+        return choose_seasons(series, self.seasons, column, rows)
+
+    def _usual_horizon(
+        self, series: Sequence[Series], chosen: Mapping[str, tuple[Seasons, ...]]
+    ) -> int:
+        """Returns the horizon of the class's description: the lower median over series."""
+        longest = self._preset.longest_horizon
+        horizons = []
+        for one in series:
+            rows = [seasons.steps[0] for seasons in chosen[one.name] if seasons.periods]
+            season = round(min(rows)) if rows else 0
+            if not 2 <= season <= longest:
+                season = min(max(one.num_rows // _SHARE_OF_ROWS, _LEAST_HORIZON), longest)
+            horizons.append(season)
+        return int(sorted(horizons)[(len(horizons) - 1) // 2])
+
+    def _rows_to_read(self, num_rows: int, seasons: Seasons) -> int:
+        """Returns how many of the last rows with a value a forecast reads."""
+        preset = self._preset
+        if self.context_length is not None:
+            return min(check_integer("context_length", self.context_length, 1), num_rows)
+        cycles = int(preset.cycles * max(seasons.steps, default=0.0))
+        rows = min(max(preset.context_length, cycles), preset.longest_context)
+        return min(rows, num_rows)
+
+    # Files.
+
+    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Writes the settings and the weights, for `Forecaster.load`.
+
+        Args:
+            folder: made if it is not there. Other files in it stay.
+            overwrite: replace a forecaster that is there.
+
+        Raises:
+            FileExistsError: there is one, and `overwrite` is not set.
+        """
+        folder = Path(folder)
+        if find_file(folder, FILE).exists() and not overwrite:
+            raise FileExistsError(
+                f"`folder` must not hold a forecaster yet, unless overwrite=True. "
+                f"Received: {folder}"
+            )
+        with replaced_together(folder) as unfinished:
+            self.model_.save(unfinished / MODEL_FILE)
+            SavedPretrained(self._checked_params(), self._preset.version).write(unfinished)
+
+    def _checked_params(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor, checked, as JSON can hold them."""
+        lower, upper = check_bounds("lower", self.lower), check_bounds("upper", self.upper)
+        return {
+            # A file of the user may not be there when it is loaded; the model is saved beside.
+            "preset": self._preset.name if self._preset.file is None else "prior",
+            "horizon": check_optional_integer("horizon", self.horizon, 1),
+            "context_length": check_optional_integer("context_length", self.context_length, 1),
+            "seasons": plain_seasons(self.seasons),
+            "lower": lower,
+            "upper": upper,
+            "integers": check_integers(self.integers),
+        }
+
+    @classmethod
+    def from_saved(cls, saved: SavedPretrained, model: "Taylorformer") -> "PretrainedForecaster":
+        """Makes a forecaster of what `save` wrote."""
+        settings = dict(saved.settings)
+        for name in ("seasons", "lower", "upper", "integers"):
+            if isinstance(settings[name], list):
+                settings[name] = tuple(settings[name])
+        forecaster = cls(**settings)
+        forecaster._model = model
+        return forecaster
+
+    def export(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes a SavedModel that reads the numbers of a table and forecasts in their units.
+
+        The endpoints are those of `Forecaster.export`, without covariates and `series`, and with
+        the input `periods` `[B, 3]` (float64, in the unit of the times; 0 = none): seasons are
+        searched for in Python, see `Forecast.seasons`, and not in the graph. D_y is 1. Rows that a
+        context lacks in front have NaN in `y_context`.
+
+        Args:
+            folder: for the SavedModel, made if it is not there.
+            overwrite: replace a SavedModel that is there.
+
+        Raises:
+            FileExistsError: `folder` holds a SavedModel and `overwrite` is not set, or it holds
+                something else.
+            ValueError: bounds or whole numbers for several targets.
+        """
+        from taylorformer.training_and_evaluation.forecasting.serving import export_pretrained
+
+        check_export_folder(folder, overwrite, "folder")
+        lower, upper = check_bounds("lower", self.lower), check_bounds("upper", self.upper)
+        integers = check_integers(self.integers)
+        check_support(lower, upper, integers)
+        support = ValueSupport.of(lower, upper, integers, 1)
+        export_pretrained(self.model_, None if support.is_everything else support, folder)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _ReadTable:
+    """What was read of a table.
+
+    Attributes:
+        panel: its series.
+        columns: which column plays which part.
+        ids: of the series, by their names, with the type that they have in the table.
+        supports: which values each target can have.
+    """
+
+    panel: Panel
+    columns: Columns
+    ids: Mapping[str, Any]
+    supports: tuple[ValueSupport, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Job:
+    """One column of one series that is to be forecast.
+
+    Attributes:
+        index: of the series in the panel.
+        column: of the target.
+        series: the rows of this column that have a value, then the rows to predict.
+        num_targets: how many rows to predict.
+        seasons: of the column.
+        num_read: how many rows to read.
+        num_covered: the same in rows of the table, with those that have no value.
+        is_odd: whether the series is noted as odd. Odd ones are drawn apart from the others: the
+            last bits of what is drawn depend on the batch, and are to be the same without them.
+    """
+
+    index: int
+    column: int
+    series: Series
+    num_targets: int
+    seasons: Seasons
+    num_read: int
+    num_covered: int
+    is_odd: bool
+
+    @property
+    def context_length(self) -> int:
+        """N_C, with rows in front that are masked."""
+        return _rounded_up(self.num_read)
+
+    @property
+    def group(self) -> tuple[Any, ...]:
+        """What is the same in all jobs of a batch."""
+        return self.is_odd, self.column, self.context_length, self.num_targets
+
+
+def _first_targets(
+    series: Series, begin: int, spec: WindowSpec, step: int | None, num_windows: int | None
+) -> np.ndarray:
+    """Returns the first targets of the windows to score, in rows of the series.
+
+    Args:
+        series: the series.
+        begin: the row from which on targets are scored, where the horizon allows it.
+        spec: N_C and N_T.
+        step: rows from one window to the next; None: the horizon.
+        num_windows: at most so many, the last ones.
+    """
+    last = series.num_rows - spec.horizon
+    if last < 2:
+        return np.empty(0, np.int64)
+    rows = np.arange(max(min(begin, last), 2), last + 1)
+    # A context without a value says nothing.
+    oldest = series.last_observed_row[rows - 1].min(axis=1)
+    rows = rows[oldest >= np.maximum(rows - spec.context_length, 0)]
+    return spaced_starts(rows, step or spec.horizon, num_windows)
+
+
+def _rounded_up(num_rows: int) -> int:
+    """Returns the context length for so many rows, see `_MULTIPLES`."""
+    fitting = [multiple for most, multiple in _MULTIPLES if num_rows <= most]
+    multiple = fitting[0] if fitting else _LARGEST_MULTIPLE
+    return -(-num_rows // multiple) * multiple
