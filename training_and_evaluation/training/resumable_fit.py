@@ -105,10 +105,10 @@ def resumable_fit(
     """Trains a compiled model and leaves the best weights in it.
 
     The best weights are those with the lowest `nll` on the validation data; without such data, or
-    where the plan says so, they are the last ones. After each epoch everything that training needs is written to `checkpoint`,
-    as one file that is replaced whole: whenever the process ends, the file is that of the last
-    epoch. Training that resumes from it ends with the weights of training that never stopped, to
-    the last bit on one machine.
+    where the plan says so, they are the last ones. After each epoch everything that training needs
+    is written to `checkpoint`, as one file that is replaced whole: whenever the process ends, the
+    file is that of the last epoch. Training that resumes from it ends with the weights of training
+    that never stopped, to the last bit on one machine.
 
     Args:
         model: compiled. It is built from the training data if it has not been.
