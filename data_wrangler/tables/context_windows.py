@@ -7,7 +7,7 @@ import numpy as np
 
 from taylorformer.data_wrangler.tables.context_scaler import ContextScaler
 from taylorformer.data_wrangler.tables.panel import Panel, as_panel
-from taylorformer.data_wrangler.tables.panel_windows import PanelWindows
+from taylorformer.data_wrangler.tables.panel_windows import PanelWindows, as_row_numbers
 from taylorformer.data_wrangler.tables.scaler import ValueScaling
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.split import WindowSpec
@@ -119,13 +119,7 @@ class ContextWindows(PanelWindows):
         return self.panel.offsets[numbers]
 
     def _check_starts(self, starts: Any) -> np.ndarray:
-        starts = np.asarray(starts)
-        if starts.ndim != 1 or not len(starts) or starts.dtype.kind not in "iu":
-            raise ValueError(
-                "`starts` must be integers of the shape [B], B at least 1. "
-                f"Received: dtype {starts.dtype}, shape {list(starts.shape)}"
-            )
-        starts = starts.astype(np.int64)
+        starts = as_row_numbers(starts)
         first = starts + self.spec.context_length
         last = starts + self.spec.length - 1
         if first.min() < 0 or last.max() >= self.panel.num_rows:

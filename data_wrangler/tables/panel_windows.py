@@ -169,12 +169,7 @@ class PanelWindows(abc.ABC):
         return np.frombuffer(b"".join(digests), "<i8").astype(np.int64)
 
     def _check_starts(self, starts: Any) -> np.ndarray:
-        starts = np.asarray(starts)
-        if starts.ndim != 1 or not len(starts) or starts.dtype.kind not in "iu":
-            raise ValueError(
-                "`starts` must be integers of the shape [B], B at least 1. "
-                f"Received: dtype {starts.dtype}, shape {list(starts.shape)}"
-            )
+        starts = as_row_numbers(starts)
         latest = self.panel.num_rows - self.spec.length
         if starts.min() < 0 or starts.max() > latest:
             raise ValueError(
@@ -188,4 +183,19 @@ class PanelWindows(abc.ABC):
                 "`starts` must be rows of windows inside one series. Received: row "
                 f"{starts[crosses.argmax()]}, whose window ends in the next series"
             )
-        return starts.astype(np.int64)
+        return starts
+
+
+def as_row_numbers(starts: Any) -> np.ndarray:
+    """Returns `starts` as `[B]` int64.
+
+    Raises:
+        ValueError: they are no integers of the shape [B], B at least 1.
+    """
+    starts = np.asarray(starts)
+    if starts.ndim != 1 or not len(starts) or starts.dtype.kind not in "iu":
+        raise ValueError(
+            "`starts` must be integers of the shape [B], B at least 1. "
+            f"Received: dtype {starts.dtype}, shape {list(starts.shape)}"
+        )
+    return starts.astype(np.int64)
