@@ -243,6 +243,39 @@ def test_no_forecast_reads_what_follows(forecaster):
             np.testing.assert_array_equal(array, other[name])
 
 
+def test_no_target_is_read_before_it_is_scored(forecaster):
+    """The Jacobian of mean and scale by targets is exactly zero on and above the diagonal."""
+    rng = np.random.default_rng(0)
+    time = np.arange(30)
+    series = Series(time, rng.normal(size=(30, 1)), pd.Index(time))
+    inputs, y_target = _windows(series, WindowSpec(24, 6), 7.0).batch([0])
+    y = tf.constant(y_target)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(y)
+        outputs = forecaster.model_({**inputs, "y_target": y}, training=False)
+    for name in ("mean", "scale"):
+        jacobian = tape.jacobian(outputs[name], y, experimental_use_pfor=False)
+        by_row = np.abs(jacobian.numpy()[0, :, 0, 0, :, 0])
+        assert (np.triu(by_row) == 0).all(), name
+        assert (np.tril(by_row, -1).sum(axis=1)[1:] > 0).all(), name
+
+
+@pytest.mark.parametrize("garbage", [1e6, np.nan])
+def test_masked_values_change_nothing(forecaster, garbage):
+    rng = np.random.default_rng(0)
+    time = np.arange(30)
+    series = Series(time, rng.normal(size=(30, 1)), pd.Index(time))
+    inputs, y_target = _windows(series, WindowSpec(24, 6)).batch([0])
+    mask = np.ones((1, 24), bool)
+    mask[0, [0, 7, 23]] = False
+    densities = []
+    for value in (0.0, garbage):
+        y_context = np.where(mask[..., np.newaxis], inputs["y_context"], np.float32(value))
+        batch = {**inputs, "context_mask": mask, "y_context": y_context}
+        densities.append(forecaster.model_.log_prob(batch, y_target).numpy())
+    np.testing.assert_array_equal(*densities)
+
+
 # Back-tests.
 
 
