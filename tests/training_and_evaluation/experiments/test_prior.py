@@ -75,6 +75,7 @@ def test_the_last_weights_are_kept(whole):
             np.testing.assert_array_equal(weight.numpy(), checkpoint[f"model_{index}"])
 
 
+@pytest.mark.slow
 def test_a_training_that_was_stopped_resumes_to_the_same_weights(whole, tmp_path):
     folder, record = whole
     # The keeper comes after this callback: the second epoch is not in the checkpoint.

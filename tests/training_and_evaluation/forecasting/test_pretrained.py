@@ -321,7 +321,7 @@ def test_it_is_saved_and_loaded(forecaster, forecast, table, tmp_path):
         kept.save(tmp_path / "model")
 
 
-@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("zone", [pytest.param(None, marks=pytest.mark.slow), "Europe/Berlin"])
 def test_a_served_model_gives_the_numbers_of_the_windows(forecaster, tmp_path, zone):
     """Across a leap day, a change of the clock and missing rows, with the reported periods."""
     stamps = pd.date_range("2024-02-20", periods=24 * 45, freq="h", tz=zone)
