@@ -10,7 +10,12 @@ import numpy as np
 import pandas as pd
 
 from taylorformer.data_wrangler.tables.series import Series
-from taylorformer.data_wrangler.tables.stamps import DAY_NANOSECONDS, NANOSECONDS, median_step
+from taylorformer.data_wrangler.tables.stamps import (
+    DAY_NANOSECONDS,
+    NANOSECONDS,
+    READABLE_UNITS,
+    median_step,
+)
 
 YEAR_DAYS = 365.2425
 """Days in a year of the calendar, on average."""
@@ -146,9 +151,8 @@ def span_text_of(length: float, time_unit: str | None) -> str:
     if time_unit is None:
         return f"{length:.7g}"
     nanoseconds = length * NANOSECONDS[time_unit]
-    units = {"day": DAY_NANOSECONDS, "h": 3600 * 10**9, "min": 60 * 10**9, **NANOSECONDS}
     name, size = next(
-        (item for item in units.items() if nanoseconds >= item[1] * (1 - 1e-9)), ("ns", 1)
+        (item for item in READABLE_UNITS.items() if nanoseconds >= item[1] * (1 - 1e-9)), ("ns", 1)
     )
     count = f"{nanoseconds / size:.7g}"
     return f"{count} {name}" if name != "day" or count == "1" else f"{count} days"

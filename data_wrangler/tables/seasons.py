@@ -75,6 +75,11 @@ class Seasons:
         return tuple(period / self.step for period in self.periods)
 
     @property
+    def first_period(self) -> float | None:
+        """The first of the periods, that of a seasonal naive line; None where there is none."""
+        return self.periods[0] if self.periods else None
+
+    @property
     def padded(self) -> np.ndarray:
         """`[3]` float64: the periods, then zeros."""
         return np.array([*self.periods, *[0.0] * (NUM_PERIODS - len(self.periods))])

@@ -18,13 +18,14 @@ DAY_NANOSECONDS = 86_400 * 10**9
 _HOUR_NANOSECONDS = 3600 * 10**9
 _MINUTE_NANOSECONDS = 60 * 10**9
 
-# The units in which people read a length of time, the longest first.
-_READABLE_UNITS = {
+READABLE_UNITS = {
     "day": DAY_NANOSECONDS,
     "h": _HOUR_NANOSECONDS,
     "min": _MINUTE_NANOSECONDS,
     **NANOSECONDS,
 }
+"""The units in which people read a length of time, the longest first, in nanoseconds."""
+
 # Years 1 to 9999, the range of Python's dates, in seconds since 1970.
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
 # The unit that holds the fractions of numbers in another one.
@@ -232,6 +233,6 @@ def span_text(span: Any, time_unit: str | None) -> str | float:
     if time_unit is None:
         return span.item()
     nanoseconds = int(span) * NANOSECONDS[time_unit]
-    name, size = next(item for item in _READABLE_UNITS.items() if nanoseconds % item[1] == 0)
+    name, size = next(item for item in READABLE_UNITS.items() if nanoseconds % item[1] == 0)
     count = nanoseconds // size
     return f"{count} {name}" if name != "day" or count == 1 else f"{count} days"

@@ -45,6 +45,47 @@ def numbered_batches(
     return numbers.map(element, tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE)
 
 
+def batch_numbers(first_batch: int, num_batches: int | None) -> "tf.data.Dataset":
+    """Makes a data set of numbers of batches.
+
+    Args:
+        first_batch: the first number.
+        num_batches: how many. None: no end.
+
+    Raises:
+        TypeError, ValueError: a number outside its range.
+    """
+    import tensorflow as tf
+
+    first_batch = check_integer("first_batch", first_batch, 0)
+    num_batches = check_optional_integer("num_batches", num_batches, 1)
+    if num_batches is None:
+        return tf.data.Dataset.counter(first_batch)
+    return tf.data.Dataset.range(first_batch, first_batch + num_batches)
+
+
+def masked_specs(x_dims: int, y_dims: int) -> "dict[str, tf.TensorSpec]":
+    """Returns the specs of batches with masks, whose B, N_C and N_T are None: one graph for all.
+
+    Args:
+        x_dims: D_x.
+        y_dims: D_y.
+    """
+    import tensorflow as tf
+
+    x = tf.TensorSpec([None, None, x_dims], tf.float32)
+    y = tf.TensorSpec([None, None, y_dims], tf.float32)
+    mask = tf.TensorSpec([None, None], tf.bool)
+    return {
+        "x_context": x,
+        "y_context": y,
+        "x_target": x,
+        "context_mask": mask,
+        "target_mask": mask,
+        "y_target": y,
+    }
+
+
 def drawn_batches(
     draw: Callable[[int], Mapping[str, np.ndarray]],
     batch_size: int,
@@ -74,12 +115,7 @@ def drawn_batches(
     import tensorflow as tf
 
     batch_size = check_integer("batch_size", batch_size, 1)
-    first_batch = check_integer("first_batch", first_batch, 0)
-    num_batches = check_optional_integer("num_batches", num_batches, 1)
-    if num_batches is None:
-        numbers = tf.data.Dataset.counter(first_batch)
-    else:
-        numbers = tf.data.Dataset.range(first_batch, first_batch + num_batches)
+    numbers = batch_numbers(first_batch, num_batches)
     x = tf.TensorSpec([batch_size, None, x_dims], tf.float32)
     y = tf.TensorSpec([batch_size, None, y_dims], tf.float32)
     specs = {"x_context": x, "y_context": y, "x_target": x, "y_target": y}

@@ -12,15 +12,19 @@ gives on the context of one of them, and each sequence has its missing rows.
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taylorformer.data_wrangler.checks import check_choice, check_integer, check_optional_integer
+from taylorformer.data_wrangler.checks import check_choice, check_integer
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, numbered_generator
 from taylorformer.data_wrangler.tables.context_scaler import NUM_X, ContextScaler
 from taylorformer.data_wrangler.tables.seasons import NUM_PERIODS, find_periods
-from taylorformer.data_wrangler.tasks.drawn_batches import numbered_batches
+from taylorformer.data_wrangler.tasks.drawn_batches import (
+    batch_numbers,
+    masked_specs,
+    numbered_batches,
+)
 from taylorformer.data_wrangler.tasks.series_families import (
     FAMILIES,
     SeriesGrid,
@@ -415,34 +419,16 @@ def synthetic_series_tasks(
     Raises:
         TypeError, ValueError: a number of the wrong kind or out of range.
     """
-    import tensorflow as tf
-
     prior = SeriesPrior() if prior is None else prior
     batch_size = check_integer("batch_size", batch_size, 1)
     seed = check_integer("seed", seed, 0, LARGEST_SEED)
-    first_batch = check_integer("first_batch", first_batch, 0)
-    num_batches = check_optional_integer("num_batches", num_batches, 1)
     stream = _STREAMS[check_choice("part", part, tuple(_STREAMS))]
-    if num_batches is None:
-        numbers = tf.data.Dataset.counter(first_batch)
-    else:
-        numbers = tf.data.Dataset.range(first_batch, first_batch + num_batches)
 
     def draw(number: int) -> dict[str, np.ndarray]:
         return prior.draw(numbered_generator(seed, stream, number), batch_size)
 
-    x = tf.TensorSpec([None, None, NUM_X], tf.float32)
-    y = tf.TensorSpec([None, None, 1], tf.float32)
-    mask = tf.TensorSpec([None, None], tf.bool)
-    specs = {
-        "x_context": x,
-        "y_context": y,
-        "x_target": x,
-        "context_mask": mask,
-        "target_mask": mask,
-        "y_target": y,
-    }
-    return numbered_batches(numbers, draw, specs)
+    numbers = batch_numbers(first_batch, num_batches)
+    return numbered_batches(numbers, draw, masked_specs(NUM_X, 1))
 
 
 def draw_family(
@@ -474,8 +460,3 @@ def draw_family(
     periods = np.tile(np.array([float(period), 0.0]), (count, 1))
     family, _ = FAMILIES[name]
     return family(rng, grid, periods)
-
-
-def describe_prior(prior: SeriesPrior) -> dict[str, Any]:
-    """Returns the settings of a prior, ready for JSON."""
-    return {**dataclasses.asdict(prior), "shares": dict(prior.shares)}

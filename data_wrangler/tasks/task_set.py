@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taylorformer.data_wrangler.checks import check_integer
-from taylorformer.data_wrangler.tasks.drawn_batches import numbered_batches
+from taylorformer.data_wrangler.tasks.drawn_batches import masked_specs, numbered_batches
 from taylorformer.data_wrangler.versioned_files import FileKind, read_arrays, write_arrays
 from taylorformer.data_wrangler.whole_files import refuse_existing
 
@@ -201,22 +201,12 @@ class TaskSet:
         import tensorflow as tf
 
         rows = self.batch_rows(batch_size)
-        x = tf.TensorSpec([None, None, self.x.shape[-1]], tf.float32)
-        y = tf.TensorSpec([None, None, self.y.shape[-1]], tf.float32)
-        mask = tf.TensorSpec([None, None], tf.bool)
-        specs = {
-            "x_context": x,
-            "y_context": y,
-            "x_target": x,
-            "context_mask": mask,
-            "target_mask": mask,
-            "y_target": y,
-        }
 
         def make_batch(number: int) -> dict[str, np.ndarray]:
             inputs, y_target = self.batch(rows[number])
             return {**inputs, "y_target": y_target}
 
+        specs = masked_specs(self.x.shape[-1], self.y.shape[-1])
         return numbered_batches(tf.data.Dataset.range(len(rows)), make_batch, specs)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:

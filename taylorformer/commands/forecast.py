@@ -1,5 +1,6 @@
 """The commands that forecast a table: `fit`, `forecast`, `backtest` and `export`."""
 
+import functools
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -230,7 +231,7 @@ def fit(
         "time_zone": time_zone,
     }
     frame = table.read(targets, id_column, time_columns)
-    columns = resolve_columns(frame, given, freq)
+    columns = _resolve_columns(frame, given, freq)
     if dry_run:
         show_plan(frame, columns, table.disorder, context_length, horizon, fractions)
         return
@@ -260,14 +261,7 @@ def fit(
     with options.stoppable(advice), WorkProgress("Training") as progress:
         forecaster.fit(
             frame,
-            [str(part) for part in columns.time_parts] or columns.time_column,
-            columns.target_columns,
-            id_column=columns.id_column,
-            covariate_columns=columns.covariate_columns,
-            date_format=columns.date_format,
-            day_first=columns.day_first,
-            time_unit=columns.time_unit,
-            time_zone=columns.time_zone,
+            **_roles_of(columns),
             freq=columns.freq,
             checkpoint=checkpoint,
             resume=resume,
@@ -282,7 +276,7 @@ def fit(
         click.echo(f"  {shlex.join([*words, '--output', output])}")
 
 
-def resolve_columns(frame: Any, given: Mapping[str, Any], freq: str | None) -> "Columns":
+def _resolve_columns(frame: Any, given: Mapping[str, Any], freq: str | None) -> "Columns":
     """Finds the columns of a table by the values of `_column_options`."""
     from taylorformer.data_wrangler.tables.columns import Columns
 
@@ -298,6 +292,25 @@ def resolve_columns(frame: Any, given: Mapping[str, Any], freq: str | None) -> "
         time_zone=given["time_zone"],
         freq=freq,
     )
+
+
+def _roles_of(columns: "Columns") -> dict[str, Any]:
+    """Returns the arguments of forecasters that say which column is what."""
+    return {
+        "time_column": [str(part) for part in columns.time_parts] or columns.time_column,
+        "target_columns": columns.target_columns,
+        "id_column": columns.id_column,
+        "covariate_columns": columns.covariate_columns,
+        "date_format": columns.date_format,
+        "day_first": columns.day_first,
+        "time_unit": columns.time_unit,
+        "time_zone": columns.time_zone,
+    }
+
+
+def _time_columns(columns: "Columns") -> tuple[Any, ...]:
+    """Returns the columns that make the time."""
+    return columns.time_parts or (columns.time_column,)
 
 
 def _show_training(forecaster: "Forecaster") -> None:
@@ -389,18 +402,19 @@ def forecast(
     FILE is as for `fit`. Without --model a pretrained model forecasts it, and nothing is trained.
     With --model the columns are those of the training.
     """
-    if output is None and not dry_run:
-        raise click.UsageError("Missing option '--output'.")
     source = _Source(table, model, pretrained, freq)
     if dry_run:
         source.show()
         return
-    assert output is not None
+    if output is None:
+        raise click.UsageError("Missing option '--output'.")
     picture = _checked_picture(output, plot, overwrite, [*_inputs(table, model), future])
     frame = source.read()
     future_frame = None
     if future is not None:
-        future_frame = table.read_path(future, source.columns.id_column, source.time_columns)
+        future_frame = table.read_path(
+            future, source.columns.id_column, _time_columns(source.columns)
+        )
     forecaster = source.forecaster()
     from taylorformer.training_and_evaluation.training.progress import WorkProgress
 
@@ -466,7 +480,6 @@ class _Source:
         self._model = model
         self._given = given
         self._freq = freq
-        self._frame: Any = None
         self._columns = None if model is None else _columns_of(model)
         # A pretrained model that was saved has settings, and no columns.
         self._takes_columns = self._columns is None
@@ -483,50 +496,30 @@ class _Source:
                     f"{'its settings' if self._takes_columns else 'its columns and settings'}."
                 )
 
-    @property
-    def columns(self) -> "Columns":
-        """Which column plays which part."""
-        if self._columns is None:
-            self.read()
-        assert self._columns is not None
-        return self._columns
-
-    @property
-    def time_columns(self) -> tuple[Any, ...]:
-        """The columns that make the time."""
-        return self.columns.time_parts or (self.columns.time_column,)
+    @functools.cached_property
+    def _read(self) -> tuple[Any, "Columns"]:
+        given, columns = self._given, self._columns
+        if columns is not None:
+            frame = self._table.read(
+                columns.target_columns, columns.id_column, _time_columns(columns)
+            )
+            return frame, columns
+        frame = self._table.read(given["targets"], given["id_column"], given["time_columns"])
+        return frame, _resolve_columns(frame, given, self._freq)
 
     def read(self) -> Any:
         """Reads the table, once."""
-        if self._frame is not None:
-            return self._frame
-        if self._columns is not None:
-            columns = self._columns
-            self._frame = self._table.read(
-                columns.target_columns, columns.id_column, self.time_columns
-            )
-            return self._frame
-        given = self._given
-        self._frame = self._table.read(given["targets"], given["id_column"], given["time_columns"])
-        self._columns = resolve_columns(self._frame, given, self._freq)
-        return self._frame
+        return self._read[0]
+
+    @property
+    def columns(self) -> "Columns":
+        """Which column plays which part."""
+        return self._read[1]
 
     @property
     def roles(self) -> dict[str, Any]:
         """The arguments of a pretrained forecaster that say which column is what."""
-        if not self._takes_columns:
-            return {}
-        columns = self.columns
-        return {
-            "time_column": [str(part) for part in columns.time_parts] or columns.time_column,
-            "target_columns": columns.target_columns,
-            "id_column": columns.id_column,
-            "covariate_columns": columns.covariate_columns,
-            "date_format": columns.date_format,
-            "day_first": columns.day_first,
-            "time_unit": columns.time_unit,
-            "time_zone": columns.time_zone,
-        }
+        return _roles_of(self.columns) if self._takes_columns else {}
 
     def show(self) -> None:
         """Says what would be read, and which seasons the rows show."""

@@ -1,5 +1,6 @@
 """The training of the weights that come with the package, on synthetic series alone."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -14,9 +15,9 @@ import numpy as np
 
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.provenance import devices
+from taylorformer.data_wrangler.tables.context_scaler import NUM_X
 from taylorformer.data_wrangler.tasks.series_prior import (
     SeriesPrior,
-    describe_prior,
     synthetic_series_tasks,
 )
 from taylorformer.data_wrangler.versioned_files import FileKind, write_json
@@ -132,7 +133,7 @@ class PriorSettings:
 
     def get_config(self) -> dict[str, Any]:
         """Returns all settings, ready for JSON."""
-        return {**dataclasses.asdict(self), "prior": describe_prior(self.prior)}
+        return dataclasses.asdict(self)
 
 
 def train_prior(
@@ -187,12 +188,11 @@ def train_prior(
     ).cache()
     progress = TrainingProgress()
     text = json.dumps(settings.get_config(), sort_keys=True)
-    bar = WorkProgress(f"Prior, seed {settings.seed}") if show_progress else None
     every: list[keras.callbacks.Callback] = [GradientNorms(), *callbacks]
-    if bar is not None:
-        every.append(TrainingBar(bar))
-        bar.__enter__()
-    try:
+    with contextlib.ExitStack() as stack:
+        if show_progress:
+            bar = stack.enter_context(WorkProgress(f"Prior, seed {settings.seed}"))
+            every.append(TrainingBar(bar))
         resumable_fit(
             model,
             lambda first: synthetic_series_tasks(
@@ -206,20 +206,15 @@ def train_prior(
             callbacks=every,
             progress=progress,
         )
-    finally:
-        if bar is not None:
-            bar.__exit__(None, None, None)
     # Without the optimizer, which is larger than the model.
     plain = Taylorformer(**settings.model_arguments)
-    plain.build({key: (None, None, d) for key, d in _DIMS.items()})
+    x, y = (None, None, NUM_X), (None, None, 1)
+    plain.build({"x_context": x, "y_context": y, "x_target": x})
     plain.set_weights(model.get_weights())
     plain.save(folder / MODEL_FILE)
     return write_json(
         _KIND, folder / RECORD_FILE, _record(settings, model, progress, folder), indent=1
     )
-
-
-_DIMS = {"x_context": 7, "y_context": 1, "x_target": 7}
 
 
 def _record(

@@ -1,7 +1,7 @@
 """What to say about series that a pretrained model reads: odd ones, and those it reads badly."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from taylorformer.data_wrangler.tables.odd_series import (
 from taylorformer.data_wrangler.tables.panel import Panel
 from taylorformer.data_wrangler.tables.seasons import Seasons
 from taylorformer.data_wrangler.tables.split import WindowSpec
-from taylorformer.training_and_evaluation.forecasting.naive import last_value, seasonal
+from taylorformer.training_and_evaluation.forecasting.naive import seasonal
 from taylorformer.training_and_evaluation.metrics import gaussian_nll
 
 if TYPE_CHECKING:
@@ -90,10 +90,8 @@ def _naive_nll(
     The line repeats the last season, or the last value. Its scale is the root mean square error on
     the same rows, so it is the best that such a line can be.
     """
-    lengths = {name: one.periods[0] if one.periods else None for name, one in seasons.items()}
-    forecast = seasonal if any(lengths.values()) else last_value
-    arguments: dict[str, Any] = {"season": lengths} if forecast is seasonal else {}
-    mean = forecast(windows, starts, teacher_forced=True, **arguments)
+    lengths = {name: one.first_period for name, one in seasons.items()}
+    mean = seasonal(windows, starts, lengths, teacher_forced=True)
     mean, truth = (windows.scale_y(one, starts) for one in (mean, windows.truth(starts)))
     scored = windows.scored(starts) & np.isfinite(mean).all(axis=-1)
     error = np.where(scored, (truth - mean)[..., 0], 0.0)
@@ -113,19 +111,17 @@ def describe_not_shown(chosen: Mapping[str, tuple[Seasons, ...]]) -> str:
         return ""
     every = [one for name in names for one in chosen[name] if one.not_shown]
     which = every[0].describe()
-    of = "" if names == [""] else f" in {listed([repr(name) for name in names[:5]])}"
-    more = f" and {len(names) - 5} more series" if len(names) > 5 else ""
-    return f"the rows do not show the season that was named ({which}){of}{more}; it is used"
+    of = "" if names == [""] else f" in {listed([repr(name) for name in names])}"
+    return f"the rows do not show the season that was named ({which}){of}; it is used"
 
 
 def describe_suspects(names: Sequence[str]) -> str:
     """Names the series that the model does not understand."""
     if not names:
         return ""
-    which = "the rows" if list(names) == [""] else listed([repr(name) for name in names[:5]])
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    which = "the rows" if list(names) == [""] else listed([repr(name) for name in names])
     return (
-        f"one-step forecasts inside the context of {which}{more} are worse than those of the naive "
+        f"one-step forecasts inside the context of {which} are worse than those of the naive "
         "line: the model does not understand what it reads, and `backtest` shows which forecast "
         "is better; `Forecaster(...).fit(...)` trains a model on the table"
     )

@@ -29,7 +29,6 @@ from taylorformer.data_wrangler.tables.value_support import (
     ValueSupport,
     check_bounds,
     check_integers,
-    check_support,
 )
 from taylorformer.data_wrangler.whole_files import find_file, replaced_together
 from taylorformer.model.saved_model_folder import check_export_folder
@@ -237,10 +236,9 @@ class PretrainedForecaster(BaseEstimator):
             for index, one in enumerate(panel.series)
             for column in range(panel.num_columns)
         ]
-        num_read = [
-            max(job.num_covered for job in jobs if job.index == index)
-            for index in range(panel.num_series)
-        ]
+        num_read = [0] * panel.num_series
+        for job in jobs:
+            num_read[job.index] = max(num_read[job.index], job.num_covered)
         num_targets = max(job.num_targets for job in jobs)
         samples = np.full((num_samples, panel.num_series, num_targets, panel.num_columns), np.nan)
         suspects: list[str] = []
@@ -464,8 +462,7 @@ class PretrainedForecaster(BaseEstimator):
             earlier = earlier[windows.scored(earlier).any(axis=1)]
         every = [seasons for one in kept for seasons in chosen[one.name]]
         lengths: dict[str, float | None] = {
-            one.name: seasons.periods[0] if seasons.periods else None
-            for one, seasons in zip(series, every, strict=True)
+            one.name: seasons.first_period for one, seasons in zip(series, every, strict=True)
         }
         if season is not None:
             lengths = dict.fromkeys(lengths, series[0].duration(season))
@@ -514,16 +511,17 @@ class PretrainedForecaster(BaseEstimator):
         columns = columns.with_form_of(panel.series[0].stamps)
         if panel.num_series > 1 and columns.id_column is None:
             columns = dataclasses.replace(columns, id_column=ID_COLUMN)
-        lower, upper = check_bounds("lower", self.lower), check_bounds("upper", self.upper)
-        integers = check_integers(self.integers)
-        check_support(lower, upper, integers)
-        support = ValueSupport.of(lower, upper, integers, panel.num_columns)
+        support = self._support(panel.num_columns)
         check_values(support, data, panel, columns)
         ids: Mapping[str, Any] = {name: name for name in panel.names}
         if isinstance(data, pd.DataFrame):
             ids = ids_of(data, columns)
         supports = tuple(support.of_column(column) for column in range(panel.num_columns))
         return _ReadTable(panel, columns, ids, supports)
+
+    def _support(self, num_columns: int) -> ValueSupport:
+        """Returns which values the D_y columns can have."""
+        return ValueSupport.of(self.lower, self.upper, self.integers, num_columns)
 
     def _seasons_of(self, series: Series) -> tuple[Seasons, ...]:
         return tuple(self._choose(series, column) for column in range(series.num_columns))
@@ -625,10 +623,7 @@ class PretrainedForecaster(BaseEstimator):
         from taylorformer.training_and_evaluation.forecasting.serving import export_pretrained
 
         check_export_folder(folder, overwrite, "folder")
-        lower, upper = check_bounds("lower", self.lower), check_bounds("upper", self.upper)
-        integers = check_integers(self.integers)
-        check_support(lower, upper, integers)
-        support = ValueSupport.of(lower, upper, integers, 1)
+        support = self._support(1)
         export_pretrained(self.model_, None if support.is_everything else support, folder)
 
 
