@@ -1,4 +1,5 @@
 from .attentive_neural_process import AttentiveNeuralProcess
+from .direct_forecaster import DirectForecaster
 from .gaussian_process import GaussianProcess
 from .latent_model import LatentModel
 from .mlp import MLP
@@ -9,6 +10,7 @@ from .transformer_neural_process import TransformerNeuralProcess
 __all__ = [
     "MLP",
     "AttentiveNeuralProcess",
+    "DirectForecaster",
     "GaussianProcess",
     "LatentModel",
     "NeuralProcess",

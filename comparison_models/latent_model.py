@@ -1,7 +1,7 @@
 """What the latent neural processes have in common: one random z for a whole sequence."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -104,6 +104,8 @@ class LatentModel(ProbabilisticModel):
     Raises:
         TypeError, ValueError: an argument outside its range.
     """
+
+    score_names: ClassVar[tuple[str, str]] = ("joint_nll", "mean_latent_mse")
 
     def __init__(
         self,

@@ -151,6 +151,15 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
     Where it does not, `prepare` gives each sequence its own copy.
     """
 
+    mse_name: ClassVar[str] = "teacher_forced_mse"
+    """What Keras calls the squared error of the mean that `call` returns."""
+
+    score_names: ClassVar[tuple[str, str]] = ("teacher_forced_nll", "teacher_forced_mse")
+    """What the nll of the joint density and the squared error are called in records."""
+
+    selected_by_nll: ClassVar[bool] = True
+    """Whether the weights to keep are those of the least nll, or of the least squared error."""
+
     def __init__(
         self,
         *,
@@ -172,7 +181,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         self.seed = check_optional_integer("seed", seed, 0, 2**31 - 1)
         self.permutation_seeds = keras.random.SeedGenerator(self.seed, name="permutation_seeds")
         self.nll_tracker = keras.metrics.Mean(name="nll", dtype="float64")
-        self.mse_tracker = keras.metrics.Mean(name="teacher_forced_mse", dtype="float64")
+        self.mse_tracker = keras.metrics.Mean(name=self.mse_name, dtype="float64")
         self._sampler: Sampler | None = None
         self._teacher_forced: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]] | None = None
         self._warned_of_far_x = False
@@ -734,6 +743,15 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
                 UserWarning,
                 stacklevel=_CALLER,
             )
+
+    def calibrate(self, validation_data: Any) -> None:
+        """Fits what is fitted after training; called once with the weights to keep.
+
+        Nothing here: a scale that `call` returns is trained.
+
+        Args:
+            validation_data: as `fit` takes it, or None.
+        """
 
     def build_for_training(self, data: Any, optimizer: keras.optimizers.Optimizer | None) -> None:
         """Builds the model, and the optimizer, from a data set or a batch of inputs.

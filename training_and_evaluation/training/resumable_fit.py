@@ -13,7 +13,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from taylorformer.comparison_models.latent_model import LatentModel
 from taylorformer.data_wrangler.provenance import versions
 from taylorformer.data_wrangler.versioned_files import FileKind, read_arrays, write_arrays
 from taylorformer.model.probabilistic_model import ProbabilisticModel
@@ -24,8 +23,8 @@ from taylorformer.training_and_evaluation.training.progress import TrainingBar
 _CHECKPOINT = FileKind(format_number=1, writer="training", argument="checkpoint")
 _BEST = "best_"
 _STEP, _VALIDATION = "step", "validation_"
-# What the scores of a model are called in Keras' logs.
-_KERAS_NLL, _KERAS_MSE = "nll", "teacher_forced_mse"
+# What the nll is called in Keras' logs; the squared error is called `mse_name` of the model.
+_KERAS_NLL = "nll"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,22 +34,27 @@ class ScoreNames:
     Attributes:
         nll: of the joint density for each observed target.
         mse: of the means.
+        chooses: the one of the two that chooses the weights to keep.
     """
 
     nll: str
     mse: str
+    chooses: str
 
     @classmethod
     def of(cls, model: ProbabilisticModel) -> "ScoreNames":
-        """Returns the names for a model: given z, latent models read no earlier target."""
-        if isinstance(model, LatentModel):
-            return cls("joint_nll", "mean_latent_mse")
-        return cls("teacher_forced_nll", "teacher_forced_mse")
+        """Returns the names for a model."""
+        return cls(*model.score_names, chooses=model.score_names[not model.selected_by_nll])
 
     @property
     def validation_nll(self) -> str:
-        """The name of the score that chooses the weights."""
+        """The name of the nll on the validation data."""
         return f"{_VALIDATION}{self.nll}"
+
+    @property
+    def validation_choice(self) -> str:
+        """The name of the score that chooses the weights."""
+        return f"{_VALIDATION}{self.chooses}"
 
     def renamed(self, row: Mapping[str, float]) -> dict[str, float]:
         """Renames a row of the first checkpoints, which had the names of one kind of model."""
@@ -104,8 +108,9 @@ def resumable_fit(
 ) -> TrainingProgress:
     """Trains a compiled model and leaves the best weights in it.
 
-    The best weights are those with the lowest `nll` on the validation data; without such data, or
-    where the plan says so, they are the last ones. After each epoch everything that training needs
+    The best weights are those with the lowest `nll` (of models trained on the squared error, the
+    lowest `mse`) on the validation data; without such data, or where the plan says so, they are the
+    last ones. What a model fits after training (`calibrate`) is fitted with them. After each epoch everything that training needs
     is written to `checkpoint`, as one file that is replaced whole: whenever the process ends, the
     file is that of the last epoch. Training that resumes from it ends with the weights of training
     that never stopped, to the last bit on one machine.
@@ -166,6 +171,7 @@ def resumable_fit(
     finally:
         if progress.best_weights is not None:
             model.set_weights(progress.best_weights)
+    model.calibrate(validation_data)
     return progress
 
 
@@ -195,18 +201,19 @@ class _Keeper(keras.callbacks.Callback):
 
     @property
     def best_score(self) -> float | None:
-        """The `nll` of the best weights on the validation data, None where there is none."""
-        return self._validation_nll(self._progress.best_epoch)
+        """The score of the best weights on the validation data, None where there is none."""
+        return self._validation_score(self._progress.best_epoch)
 
-    def _validation_nll(self, epoch: int) -> float | None:
+    def _validation_score(self, epoch: int) -> float | None:
         history = self._progress.history
-        return None if not epoch else history[epoch - 1].get(self._names.validation_nll)
+        return None if not epoch else history[epoch - 1].get(self._names.validation_choice)
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         logs = logs or {}
         progress = self._progress
         scores: dict[str, float] = {_STEP: progress.steps + self.params["steps"]}
-        for name, keras_name in ((self._names.nll, _KERAS_NLL), (self._names.mse, _KERAS_MSE)):
+        keras_names = _KERAS_NLL, self.model.mse_name
+        for name, keras_name in zip((self._names.nll, self._names.mse), keras_names, strict=True):
             scores[name] = float(logs[keras_name])
             if f"val_{keras_name}" in logs:
                 scores[f"{_VALIDATION}{name}"] = float(logs[f"val_{keras_name}"])
@@ -217,7 +224,7 @@ class _Keeper(keras.callbacks.Callback):
         now = time.perf_counter()
         progress.seconds, self._since = progress.seconds + now - self._since, now
         progress.history.append(scores)
-        score = self._validation_nll(progress.epoch)
+        score = self._validation_score(progress.epoch)
         # Without validation data the last weights are the ones to keep.
         first_finite = best is not None and not math.isfinite(best) and math.isfinite(score or 0)
         is_best = score is None or best is None or score < best or first_finite
