@@ -197,7 +197,8 @@ class DirectForecaster(ProbabilisticModel, abc.ABC):
     def _check_lengths(self, batch: Mapping[str, tf.Tensor]) -> None:
         lengths = tuple(batch[f"x_{side}"].shape[1] for side in ("context", "target"))
         expected = self.num_context, self.num_target
-        if any(length not in (None, known) for length, known in zip(lengths, expected)):
+        both = zip(lengths, expected, strict=True)
+        if any(length not in (None, built) for length, built in both):
             raise ValueError(
                 f"{type(self).__name__} has fixed lengths: N_C = {expected[0]} and N_T = "
                 f"{expected[1]}, as it was built for. "

@@ -76,7 +76,9 @@ _NOT_OF_PRIOR = ("target_permutations", "validation_sequences", "test_sequences"
 @options.output_folder_option(
     "Folder for records, tables and figures.", default=Path("runs/experiments")
 )
-@options.data_dir_option("Folder with the files of images, or one .npz file.", file_okay=True)
+@options.data_dir_option(
+    "Folder with the files of images or series, or one .npz file.", file_okay=True
+)
 @options.resume_options(
     "Continue what was stopped; leave what is done.",
     "Start anew, and replace what is in the folder.",
@@ -140,7 +142,13 @@ def experiment(
     from taylorformer.training_and_evaluation.experiments.pictures import write_comparison
 
     first = plans[0]
-    data = load_task(task, first.validation_sequences, first.test_sequences, data_dir)
+    data = load_task(
+        task,
+        first.validation_sequences,
+        first.test_sequences,
+        data_dir,
+        time_features=first.preset.time_features,
+    )
     resuming = "--resume instead of --overwrite" if overwrite else "--resume"
     for plan in plans:
         if plan in done:
@@ -257,11 +265,15 @@ def _write_table(output: Path) -> str:
     from taylorformer.training_and_evaluation.experiments.record import read_records
 
     records = read_records(output)
-    parts = [
-        experiment_table.markdown_table(experiment_table.table_rows(records)),
-        experiment_table.LEGEND,
-        "\n".join(experiment_table.consistency_rows(records)),
-    ]
+    parts = []
+    for make_rows, legend in (
+        (experiment_table.table_rows, experiment_table.LEGEND),
+        (experiment_table.series_rows, experiment_table.SERIES_LEGEND),
+    ):
+        rows = make_rows(records)
+        if rows:
+            parts += [experiment_table.markdown_table(rows), legend]
+    parts.append("\n".join(experiment_table.consistency_rows(records)))
     text = "\n".join(f"{part}\n" for part in parts if part)
     with replaced_whole(output / _TABLE) as unfinished:
         unfinished.write_text(text, encoding="utf-8")

@@ -7,6 +7,15 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from taylorformer.data_wrangler.tables.datasets import load_dataset
+from taylorformer.data_wrangler.tables.scaler import WindowScaler
+from taylorformer.data_wrangler.tables.seasons import season_phases
+from taylorformer.data_wrangler.tables.series import Series
+from taylorformer.data_wrangler.tables.split import Split, WindowSpec
+from taylorformer.data_wrangler.tables.window_set import WindowSet
+from taylorformer.data_wrangler.tables.windows import Windows
 from taylorformer.data_wrangler.tasks.gaussian_process import (
     gaussian_process_tasks,
     held_out_gaussian_process_tasks,
@@ -22,6 +31,7 @@ from taylorformer.training_and_evaluation.experiments.presets import ExperimentT
 if TYPE_CHECKING:
     import tensorflow as tf
 
+_CIRCLE = ("cos", "sin")
 # Every model and seed is scored on the same sequences, so that differences between them are paired.
 _HELD_OUT_SEED = 0
 
@@ -38,14 +48,16 @@ class TaskData:
         test: the test sets by name.
         about: where the sequences come from, as JSON can hold it.
         images: the images that the test sets are made of, by the same names; empty for other tasks.
+        x_dims: D_x of the batches, with time features.
     """
 
     task: ExperimentTask
     training: "Callable[[int, int, int], tf.data.Dataset]"
-    validation: TaskSet
-    test: Mapping[str, TaskSet]
+    validation: TaskSet | WindowSet
+    test: Mapping[str, TaskSet] | Mapping[str, WindowSet]
     about: Mapping[str, Any]
     images: Mapping[str, Images] = dataclasses.field(default_factory=dict)
+    x_dims: int = 1
 
 
 def load_task(
@@ -53,6 +65,7 @@ def load_task(
     validation_sequences: int,
     test_sequences: int,
     data_dir: str | os.PathLike[str] | None = None,
+    time_features: bool = False,
 ) -> TaskData:
     """Makes the sequences of a task; held-out ones are the same for every model and seed.
 
@@ -60,11 +73,16 @@ def load_task(
         task: the task.
         validation_sequences: how many.
         test_sequences: how many, in each test set.
-        data_dir: the folder or file of images; None: where `load_images` looks.
+        data_dir: the folder or file of images, where None is where `load_images` looks; or the
+            folder of series.
+        time_features: of series, add cos and sin of the phases of the task's seasons to x.
 
     Raises:
-        ImportError, OSError, ValueError: images that cannot be found, or are not those of the task.
+        ImportError, OSError, ValueError: images or series that cannot be found, or are not those
+            of the task.
     """
+    if task.kind == "series":
+        return _series_data(task, validation_sequences, test_sequences, data_dir, time_features)
     if task.kind == "gaussian_process":
         return _gaussian_process_data(task, validation_sequences, test_sequences)
     return _image_data(task, validation_sequences, test_sequences, data_dir)
@@ -87,6 +105,64 @@ def _gaussian_process_data(task: ExperimentTask, validation: int, test: int) -> 
         del about[name]
     tests = {name: held_out(num_sequences=test, part="test") for name in task.test_sets}
     return TaskData(task, training, validation_tasks, tests, about)
+
+
+def _series_data(
+    task: ExperimentTask,
+    validation: int,
+    test: int,
+    data_dir: str | os.PathLike[str] | None,
+    time_features: bool,
+) -> TaskData:
+    """Makes the windows of a series, standardised and split as in the authors' code.
+
+    The context of a test window lies in the test part, too.
+    """
+    if task.num_context is None or task.num_target is None:
+        raise ValueError(f"a task of a series must have fixed lengths. Received: {task.name}")
+    series = load_dataset(task.source, data_dir)
+    spec = WindowSpec(task.num_context[0], task.num_target[0])
+    split = Split.chronological(series.num_rows)
+    about = {
+        "data": task.source,
+        "column": str(series.target_columns[0]),
+        "rows": series.num_rows,
+        "values_sha256": hashlib.sha256(series.values.tobytes()).hexdigest(),
+        "training_rows": split.train_end,
+        "validation_rows": split.validation_end - split.train_end,
+        "time_features": list(task.seasons) if time_features else [],
+    }
+    if time_features:
+        series = _with_phases(series, task.seasons)
+    scaler = WindowScaler.fit(series, spec, split.train_end, scaling="standard")
+    windows = Windows(series, scaler)
+    starts = split.window_starts(spec, "training")
+
+    def training(first_batch: int, seed: int, batch_size: int) -> "tf.data.Dataset":
+        return windows.training_dataset(starts, batch_size, seed, first_batch)
+
+    def held_out(part: str, count: int) -> WindowSet:
+        rows = split.window_starts(spec, part, context_inside=part == "test")
+        return WindowSet(windows, rows, {**about, "part": part}).spread_out(count)
+
+    tests = {name: held_out("test", test) for name in task.test_sets}
+    x_dims = 1 + (series.covariate_values.shape[1] if time_features else 0)
+    return TaskData(task, training, held_out("validation", validation), tests, about, {}, x_dims)
+
+
+def _with_phases(series: Series, seasons: tuple[str, ...]) -> Series:
+    """Adds cos and sin of the phase of each season, counted from the first row."""
+    elapsed = (series.time - series.time[0]).astype("float64")[np.newaxis]
+    columns, names = [], []
+    for season in seasons:
+        periods = np.array([[float(series.duration(season)), 0.0, 0.0]])
+        columns.append(season_phases(elapsed, periods)[0, :, : len(_CIRCLE)])
+        names += [f"{wave} of {season}" for wave in _CIRCLE]
+    return dataclasses.replace(
+        series,
+        covariates=np.concatenate(columns, axis=1).astype("float64"),
+        covariate_columns=tuple(names),
+    )
 
 
 def _image_data(
@@ -119,4 +195,4 @@ def _image_data(
         "test_images": {name: len(part) for name, part in test_images.items()},
     }
     tests = {name: held_out(part, test) for name, part in test_images.items()}
-    return TaskData(task, training, validation_tasks, tests, about, test_images)
+    return TaskData(task, training, validation_tasks, tests, about, test_images, task.x_dims)

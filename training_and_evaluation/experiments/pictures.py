@@ -275,7 +275,7 @@ def write_pictures(run: ExperimentRun, path: str | os.PathLike[str]) -> list[Pat
         models = {settings_of(run.record).model_name: run.model}
         tasks = next(iter(run.data.test.values()))
         figures["samples"] = plot_samples(models, tasks, title=f"{task.name}: joint samples")
-    else:
+    elif task.kind == "images":
         for name, images in run.data.images.items():
             height, width, _ = images.image_shape
             tasks = whole_image_tasks(

@@ -1,8 +1,8 @@
-"""Presets of the paper's neural-process experiments, with the scores that the paper reports.
+"""Presets of the paper's experiments, with the scores that the paper reports.
 
-They follow the section "Experiments" on neural processes of the paper, and its appendix
-"Experimental Details". The paper leaves the sizes of the Taylorformer open for these tasks; here
-they are those for ETT, without dropout.
+They follow the section "Experiments" of the paper, and its appendix "Experimental Details". The
+paper leaves the sizes of the Taylorformer open for neural-process tasks; here they are those for
+ETT, without dropout.
 """
 
 import dataclasses
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from taylorformer.data_wrangler.checks import check_choice
+from taylorformer.training_and_evaluation.experiments.paper_forecasts import paper_figures
 
 _RANGE = tuple[int, int]
 
@@ -25,8 +26,8 @@ class ExperimentTask:
 
     Attributes:
         name: of the task, also on the command line.
-        kind: "gaussian_process" or "images".
-        source: the kernel, or where images come from.
+        kind: "gaussian_process", "images" or "series".
+        source: the kernel, where images come from, or the name of a series.
         x_dims: D_x.
         y_dims: D_y.
         batch_size: B in training.
@@ -44,6 +45,10 @@ class ExperimentTask:
             each.
         paper: the log-likelihood per target in the paper's table, mean and standard deviation of
             five repeats, by test set and by the name of the model's preset.
+        paper_mse: the squared error in the paper's table, in the same way.
+        seasons: of a series, the lengths of its seasons as pandas reads them; the first is that of
+            the naive line, and models that read time features get the phases of all.
+        free_running_sequences: of a series, how many test windows are forecast by samples.
     """
 
     name: str
@@ -62,6 +67,11 @@ class ExperimentTask:
     validation_sequences: int = 256
     test_sequences: int = 2000
     paper: Mapping[str, Mapping[str, tuple[float, float]]] = dataclasses.field(default_factory=dict)
+    paper_mse: Mapping[str, Mapping[str, tuple[float, float]]] = dataclasses.field(
+        default_factory=dict
+    )
+    seasons: tuple[str, ...] = ()
+    free_running_sequences: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,9 +87,13 @@ class NetworkPreset:
         architecture: the name of the preset, also on the command line.
         model: the name of the model's class in `taylorformer`.
         settings: arguments of that class.
-        by_task: arguments that replace them, by the kind or by the name of a task.
+        by_task: arguments that replace them, by the kind, the source or the name of a task.
         autoregressive: whether the model reads earlier targets.
         note: what it is, for lists.
+        training: settings of training that replace those of the task: those of
+            `ExperimentSettings`, by name.
+        kinds: the kinds of tasks that the model can do.
+        time_features: whether the model reads the phases of the seasons beside the time.
     """
 
     architecture: str
@@ -88,11 +102,21 @@ class NetworkPreset:
     by_task: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     autoregressive: bool = True
     note: str = ""
+    training: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    kinds: tuple[str, ...] = ("gaussian_process", "images")
+    time_features: bool = False
+
+    @property
+    def paper_name(self) -> str:
+        """The preset of the same model at the paper's sizes, whose figures the paper gives."""
+        return self.architecture.removesuffix("-small")
 
     def for_task(self, task: ExperimentTask) -> dict[str, Any]:
-        """Returns the arguments for a task; those for its name come before those for its kind."""
-        by_kind, by_name = (self.by_task.get(key, {}) for key in (task.kind, task.name))
-        return {**self.settings, **by_kind, **by_name}
+        """Returns the arguments for a task: those for its name go before those for its kind."""
+        arguments = dict(self.settings)
+        for key in (task.kind, task.source, task.name):
+            arguments |= self.by_task.get(key, {})
+        return arguments
 
 
 def _by_preset(
@@ -135,6 +159,42 @@ def _images(source: str, y_dims: int, iterations: int, **settings: Any) -> Exper
     )
 
 
+_CONTEXT_LENGTH = 96
+_HORIZONS = (96, 192, 336, 720)
+# Each window of the test parts counts once, and there are at most 13,745 of them.
+_ALL_WINDOWS = 20_000
+
+
+def _series(data: str, horizon: int, source: str, seasons: tuple[str, ...]) -> ExperimentTask:
+    """Makes a forecasting task: 96 context rows and a horizon."""
+    paper = paper_figures(data, horizon)
+    return ExperimentTask(
+        name=f"{data}-{horizon}",
+        kind="series",
+        source=source,
+        x_dims=1,
+        y_dims=1,
+        batch_size=32,
+        learning_rate=3e-4,
+        iterations=40_000,
+        target_permutations=0,
+        num_context=(_CONTEXT_LENGTH, _CONTEXT_LENGTH),
+        num_target=(horizon, horizon),
+        validation_sequences=512,
+        test_sequences=_ALL_WINDOWS,
+        paper={"test": {name: (-nll, spread) for name, (nll, spread) in paper["nll"].items()}},
+        paper_mse={"test": paper["mse"]},
+        seasons=seasons,
+        free_running_sequences=128,
+    )
+
+
+_SERIES = (
+    ("ett", "ETTm2", ("1D", "7D", "365.25D")),
+    ("exchange", "exchange", ("7D", "365.25D")),
+    ("electricity", "electricity", ("1D", "7D", "365.25D")),
+)
+
 _PAPER_IMAGES = {"num_context": (6, 200), "num_target": (3, 197)}
 
 _ALL_TASKS = (
@@ -163,6 +223,11 @@ _ALL_TASKS = (
         **_PAPER_IMAGES,
         paper={"test": _by_preset((4.00, 0.02), (4.13, 0.02), (2.78, 0.03), (2.30, 0.01))},
     ),
+    *(
+        _series(data, horizon, source, seasons)
+        for data, source, seasons in _SERIES
+        for horizon in _HORIZONS
+    ),
 )
 
 TASKS: Mapping[str, ExperimentTask] = {task.name: task for task in _ALL_TASKS}
@@ -185,20 +250,64 @@ def _ablation(name: str, note: str, **settings: Any) -> NetworkPreset:
     )
 
 
+_EVERY_KIND = ("gaussian_process", "images", "series")
+
+
+def _direct(model: str, name: str, note: str) -> tuple[NetworkPreset, NetworkPreset]:
+    """Makes the presets of a direct forecaster: the paper's sizes, and small ones."""
+    paper = NetworkPreset(
+        name,
+        model,
+        by_task={"electricity": {"width": 20, "num_heads": 4, "feed_forward": 512}},
+        autoregressive=False,
+        note=f"{note}; the sizes of the paper",
+        training={"iterations": 15_000, "learning_rate": 1e-4},
+        kinds=("series",),
+        time_features=True,
+    )
+    small = dataclasses.replace(
+        paper,
+        architecture=f"{name}-small",
+        settings={"width": 32, "num_heads": 4, "feed_forward": 64},
+        by_task={},
+        note=f"{note}; small, for two processor cores",
+        training={"iterations": 4_000, "learning_rate": 1e-3, "schedule": "cosine"},
+    )
+    return paper, small
+
+
 _NO_TAYLOR = {"taylor_order": None, "feature_order": 0}
 _ALL_PRESETS = (
     NetworkPreset(
         "taylorformer",
         "Taylorformer",
         {"dropout": 0.0},
-        _for_emnist(scale="bounded", min_scale=0.01),
-        note="the sizes of ETT, without dropout",
+        {
+            **_for_emnist(scale="bounded", min_scale=0.01),
+            "series": {"dropout": 0.05},
+            "exchange": {"num_heads": 8, "head_dim": 12, "num_layers": 3},
+            "electricity": {"head_dim": 17, "width": 48, "dropout": 0.25},
+        },
+        note="the sizes of ETT, without dropout; for series those of the paper",
+        kinds=_EVERY_KIND,
     ),
     NetworkPreset(
         "tnp",
         "TransformerNeuralProcess",
-        by_task=_for_emnist(scale="bounded", min_scale=0.05, y_noise=0.05),
+        by_task={
+            **_for_emnist(scale="bounded", min_scale=0.05, y_noise=0.05),
+            "ETTm2": {
+                "num_layers": 4,
+                "num_heads": 7,
+                "head_dim": 12,
+                "width": 48,
+                "dropout": 0.05,
+            },
+            "exchange": {"num_layers": 6, "num_heads": 6, "width": 48, "dropout": 0.1},
+            "electricity": {"num_layers": 6, "num_heads": 4, "width": 64, "dropout": 0.25},
+        },
         note="the autoregressive TNP-A of Nguyen and Grover (2022)",
+        kinds=_EVERY_KIND,
     ),
     NetworkPreset(
         "anp",

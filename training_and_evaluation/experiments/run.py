@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import keras
 import numpy as np
@@ -18,6 +18,7 @@ from taylorformer.comparison_models.neural_process import NeuralProcess
 from taylorformer.comparison_models.transformer_neural_process import TransformerNeuralProcess
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.provenance import devices
+from taylorformer.data_wrangler.tables.window_set import WindowSet
 from taylorformer.data_wrangler.whole_files import open_replaced
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.taylorformer import Taylorformer
@@ -33,6 +34,7 @@ from taylorformer.training_and_evaluation.experiments.scores import (
     mean_and_error,
     score_tasks,
 )
+from taylorformer.training_and_evaluation.experiments.series_scores import score_windows
 from taylorformer.training_and_evaluation.experiments.settings import ExperimentSettings
 from taylorformer.training_and_evaluation.training.progress import TrainingBar, WorkProgress
 from taylorformer.training_and_evaluation.training.resumable_fit import (
@@ -58,17 +60,34 @@ SCORES_FILE = "scores.npz"
 _CONSISTENCY_SEQUENCES = 256
 
 
-def make_model(settings: ExperimentSettings) -> ProbabilisticModel:
-    """Makes the model of an experiment; it is built, and not compiled."""
+def make_model(settings: ExperimentSettings, x_dims: int | None = None) -> ProbabilisticModel:
+    """Makes the model of an experiment; it is built, and not compiled.
+
+    Args:
+        settings: which model, for which task.
+        x_dims: D_x with time features. None: that of the task.
+    """
     task, preset = settings.experiment_task, settings.preset
     model_type = MODELS[preset.model]
     arguments = {**preset.for_task(task), "seed": settings.seed}
     if preset.autoregressive:
         arguments["target_permutations"] = settings.target_permutations
     model: ProbabilisticModel = model_type(**arguments)
-    x_shape, y_shape = (None, None, task.x_dims), (None, None, task.y_dims)
-    model.build({"x_context": x_shape, "y_context": y_shape, "x_target": x_shape})
+    x_dims = task.x_dims if x_dims is None else x_dims
+    context, target = _fixed_length(task.num_context), _fixed_length(task.num_target)
+    model.build(
+        {
+            "x_context": (None, context, x_dims),
+            "y_context": (None, context, task.y_dims),
+            "x_target": (None, target, x_dims),
+        }
+    )
     return model
+
+
+def _fixed_length(limits: tuple[int, int] | None) -> int | None:
+    """Returns the number of points if it is always the same."""
+    return limits[0] if limits is not None and limits[0] == limits[1] else None
 
 
 @dataclasses.dataclass
@@ -146,9 +165,12 @@ def run_experiment(
         )
     if data is None:
         data = load_task(
-            settings.experiment_task, settings.validation_sequences, settings.test_sequences
+            settings.experiment_task,
+            settings.validation_sequences,
+            settings.test_sequences,
+            time_features=settings.preset.time_features,
         )
-    model = make_model(settings)
+    model = make_model(settings, data.x_dims)
     model.compile(settings.plan.make_optimizer())
     progress = TrainingProgress()
     training = data.training
@@ -165,14 +187,14 @@ def run_experiment(
             progress=progress,
         )
     started = time.perf_counter()
-    scores = _score(settings, model, data, show_progress)
+    scores, tables = _score(settings, model, data, show_progress)
     consistency = None
     if num_orders:
         tasks = next(iter(data.test.values()))
         tasks = tasks.take(min(len(tasks), _CONSISTENCY_SEQUENCES))
         with _bar(settings, ": orders of targets", show_progress) as bar:
             consistency = measure_consistency(model, tasks, num_orders, progress=bar)
-    record = _record(settings, model, data, progress, scores)
+    record = _record(settings, model, data, progress, tables)
     record["seconds"]["scoring"] = round(time.perf_counter() - started, 1)
     if consistency is not None:
         record["command"] += " --consistency"
@@ -203,16 +225,45 @@ def _bar(settings: ExperimentSettings, what: str, show: bool) -> Iterator[WorkPr
 
 def _score(
     settings: ExperimentSettings, model: ProbabilisticModel, data: TaskData, show_progress: bool
-) -> dict[str, dict[str, np.ndarray]]:
-    task = settings.experiment_task
-    scores = {}
+) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
+    """Returns the scores of every sequence, and their means for the record, by test set."""
+    task, way = settings.experiment_task, score_kind(model)
+    scores, tables = {}, {}
     for name, tasks in data.test.items():
         with _bar(settings, f": scoring {name}", show_progress) as bar:
-            scores[name] = score_tasks(model, tasks, progress=bar)
-        if task.kind == "gaussian_process":
-            exact = GaussianProcess(task.source)
-            scores[name].update(exact.score_task_set(tasks, model.min_scale))
-    return scores
+            if isinstance(tasks, WindowSet):
+                validation = cast(WindowSet, data.validation)
+                scores[name], summary = score_windows(model, tasks, validation, task, bar)
+                tables[name] = _series_table(scores[name], summary, way)
+            else:
+                scores[name] = score_tasks(model, tasks, progress=bar)
+                if task.kind == "gaussian_process":
+                    exact = GaussianProcess(task.source)
+                    scores[name].update(exact.score_task_set(tasks, model.min_scale))
+                tables[name] = _table(scores[name], way, model.min_scale)
+        for kind, figures in (("log_likelihood", task.paper), ("mse", task.paper_mse)):
+            paper = figures.get(name, {}).get(settings.preset.paper_name)
+            if paper is not None:
+                mean, deviation = paper
+                tables[name][f"paper_{kind}"] = {"mean": mean, "standard_deviation": deviation}
+    return scores, tables
+
+
+def score_kind(model: ProbabilisticModel) -> str:
+    """Names how the log-likelihood of a model is measured, "teacher_forced" or "joint"."""
+    return model.score_names[0].removesuffix("_nll")
+
+
+def _series_table(
+    arrays: Mapping[str, np.ndarray], summary: Mapping[str, Any], way: str
+) -> dict[str, Any]:
+    """Puts the scores of test windows on record; log-likelihoods as for other tasks."""
+    nll = arrays[f"{way}_nll"]
+    return {
+        "sequences": len(nll),
+        f"{way}_log_likelihood": mean_and_error(-nll),
+        **summary,
+    }
 
 
 def fingerprint(settings: ExperimentSettings, model: ProbabilisticModel, data: TaskData) -> str:
@@ -242,21 +293,13 @@ def _record(
     model: ProbabilisticModel,
     data: TaskData,
     progress: TrainingProgress,
-    scores: Mapping[str, Mapping[str, np.ndarray]],
+    tables: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    way = "teacher_forced" if settings.preset.autoregressive else "joint"
-    tables = {}
-    for name, arrays in scores.items():
-        tables[name] = _table(arrays, way, model.min_scale)
-        paper = settings.experiment_task.paper.get(name, {}).get(settings.architecture)
-        if paper is not None:
-            mean, deviation = paper
-            tables[name]["paper_log_likelihood"] = {"mean": mean, "standard_deviation": deviation}
     history, names = progress.history, ScoreNames.of(model)
     return {
         "command": settings.command,
         "settings": dataclasses.asdict(settings),
-        "score": way,
+        "score": score_kind(model),
         "parameters": int(sum(np.prod(weight.shape) for weight in model.trainable_weights)),
         "min_scale": model.min_scale,
         "iterations": progress.steps,
@@ -270,11 +313,21 @@ def _record(
                 "step": int(row["step"]),
                 "training_nll": finite_or_none(row[names.nll]),
                 "validation_nll": finite_or_none(row[names.validation_nll]),
+                **_squared_error(row, names, model),
             }
             for row in history
         ],
         "scores": tables,
     }
+
+
+def _squared_error(
+    row: Mapping[str, float], names: ScoreNames, model: ProbabilisticModel
+) -> dict[str, float | None]:
+    """Returns the validation score of a model whose weights it chooses instead of the nll."""
+    if model.selected_by_nll:
+        return {}
+    return {"validation_mse": finite_or_none(row[names.validation_choice])}
 
 
 def _table(arrays: Mapping[str, np.ndarray], way: str, min_scale: float) -> dict[str, Any]:

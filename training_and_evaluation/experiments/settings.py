@@ -9,6 +9,7 @@ from typing import Any
 
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.training_and_evaluation.experiments.presets import (
+    MODEL_PRESETS,
     ExperimentTask,
     NetworkPreset,
     find_preset,
@@ -81,6 +82,13 @@ class ExperimentSettings:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         _ = self.experiment_task, self.preset  # which raise where a name is unknown
+        kind = self.experiment_task.kind
+        if kind not in self.preset.kinds:
+            able = [name for name, preset in MODEL_PRESETS.items() if kind in preset.kinds]
+            raise ValueError(
+                f"`architecture` must be one of {', '.join(able)} for {self.task}. "
+                f"Received: {self.architecture}"
+            )
         if self.target_permutations and not self.preset.autoregressive:
             raise ValueError(
                 f"`target_permutations` must be 0 for {self.architecture}, which does not read "
@@ -108,6 +116,7 @@ class ExperimentSettings:
         values = dict(_DEFAULTS)
         names = [field.name for field in dataclasses.fields(cls)[3:]]
         values |= {name: getattr(experiment_task, name) for name in names if name not in values}
+        values |= preset.training
         if not preset.autoregressive:
             values["target_permutations"] = 0
         values |= {name: value for name, value in given.items() if value is not None}

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from taylorformer.training_and_evaluation.experiments.presets import find_preset
 from taylorformer.training_and_evaluation.experiments.record import log_likelihood, settings_of
+from taylorformer.training_and_evaluation.experiments.settings import ExperimentSettings
 
 _COLUMNS = {
     "test set": "l",
@@ -36,17 +38,152 @@ LEGEND = (
     "`paper` is the paper's figure, after `paper's` iterations."
 )
 
+_SERIES_COLUMNS = {
+    "task": "l",
+    "model": "l",
+    "score": "l",
+    "nll": "r",
+    "paper's nll": "r",
+    "mse": "r",
+    "paper's mse": "r",
+    "free mse": "r",
+    "free mae": "r",
+    "CRPS": "r",
+    "energy": "r",
+    "50 %": "r",
+    "90 %": "r",
+    "runs": "r",
+    "iterations": "r",
+    "paper's": "r",
+    "parameters": "r",
+    "training": "r",
+}
+_FREE_RUNNING = {
+    "free mse": "free_running_mse",
+    "free mae": "free_running_mae",
+    "CRPS": "free_running_crps",
+    "energy": "free_running_energy_score",
+    "50 %": "free_running_coverage_50",
+    "90 %": "free_running_coverage_90",
+}
+SERIES_LEGEND = (
+    "Forecasts, in standardised units; lower is better. `nll` is the negative log density per "
+    "target and `mse` the squared error of means, over all windows of the test part. They are "
+    "teacher-forced (each target is predicted with the true values before it), or for models that "
+    "read no earlier targets the joint density, and the error of forecasts of the whole horizon. "
+    "The two kinds are not to be compared. The columns after them are of samples of the whole "
+    "horizon, the model running free, on 128 windows: squared and absolute error of the mean of "
+    "100 samples, CRPS, energy score, and the share of truths in the 50 % and 90 % intervals. Of "
+    "naive lines, which are point forecasts, CRPS is the absolute and the energy score the "
+    "Euclidean error, and their `nll` has a Gaussian scale fitted on validation windows. `paper's` "
+    "figures are those of the model at the paper's size, after `paper's` iterations; those for "
+    "electricity are of another client."
+)
+_SERIES = "series"
+_TEACHER_FORCED = "teacher_forced"
+_NAIVE_NLL, _NAIVE_MSE = "teacher_forced_nll", "teacher_forced_mse"
+_NAIVE = {
+    "last_value": "naive: last value",
+    "last_difference": "naive: last value and difference",
+    "seasonal": "naive: last season",
+}
+# Smaller numbers need more digits than three after the point.
+_SMALLEST_WITH_THREE = 0.1
+
 
 def table_rows(records: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Makes one row of each test set, model and way to train, over the runs of all seeds.
 
     Runs that differ in more than their seed are never put together. `LEGEND` explains the columns.
     """
+    return [
+        _row(runs, test_set)
+        for runs in _same_but_for_seed(records)
+        if settings_of(runs[0]).experiment_task.kind != _SERIES
+        for test_set in runs[0]["scores"]
+    ]
+
+
+def series_rows(records: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Makes one row of each forecasting task and model, and one of each naive line.
+
+    `SERIES_LEGEND` explains the columns.
+    """
+    rows, tasks = [], set()
+    for runs in _same_but_for_seed(records):
+        settings = settings_of(runs[0])
+        if settings.experiment_task.kind != _SERIES:
+            continue
+        for test_set, scores in runs[0]["scores"].items():
+            if settings.task not in tasks:
+                rows += [
+                    {"task": settings.task, "model": _NAIVE[line], "score": "teacher-forced"}
+                    | _score_cells([means], _NAIVE_NLL, _NAIVE_MSE)
+                    for line, means in scores["naive"].items()
+                ]
+                tasks.add(settings.task)
+            rows.append(_series_row(runs, test_set))
+    return rows
+
+
+def _same_but_for_seed(records: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
         settings = {name: v for name, v in record["settings"].items() if name != "seed"}
         groups.setdefault(json.dumps(settings, sort_keys=True), []).append(record)
-    return [_row(runs, test_set) for runs in groups.values() for test_set in runs[0]["scores"]]
+    return list(groups.values())
+
+
+def _series_row(runs: Sequence[Mapping[str, Any]], test_set: str) -> dict[str, str]:
+    first = runs[0]
+    settings, scores = settings_of(first), first["scores"][test_set]
+    way = first["score"]
+    row = {
+        "task": settings.task,
+        "model": settings.model_name,
+        "score": way.replace("_", "-"),
+        "runs": str(len(runs)),
+        "iterations": f"{first['iterations']:,}",
+        "paper's": f"{_paper_iterations(settings):,}",
+        "parameters": f"{first['parameters']:,}",
+        "training": _minutes(runs),
+    }
+    mse = _NAIVE_MSE if way == _TEACHER_FORCED else "mse"
+    means = [run["scores"][test_set]["model"] for run in runs]
+    row |= _score_cells(means, f"{way}_nll", mse)
+    if "paper_log_likelihood" in scores:
+        nll = scores["paper_log_likelihood"]
+        row["paper's nll"] = f"{-nll['mean']:.2f} +- {nll['standard_deviation']:.2f}"
+    if "paper_mse" in scores:
+        paper_mse = scores["paper_mse"]
+        row["paper's mse"] = f"{paper_mse['mean']:.2g} +- {paper_mse['standard_deviation']:.1g}"
+    return row
+
+
+def _paper_iterations(settings: ExperimentSettings) -> int:
+    usual = find_preset(settings.preset.paper_name).training
+    return int(usual.get("iterations", settings.experiment_task.iterations))
+
+
+def _score_cells(means: Sequence[Mapping[str, Any]], nll: str, mse: str) -> dict[str, str]:
+    """Writes the scores of runs, or of a naive line, by column."""
+    cells = {}
+    for column, name in {"nll": nll, "mse": mse, **_FREE_RUNNING}.items():
+        scores = [scores.get(name) for scores in means]
+        if all(score is not None and score["mean"] is not None for score in scores):
+            values = [score["mean"] for score in scores if score is not None]
+            cells[column] = _three_digits(float(np.mean(values)))
+            if len(values) > 1:
+                cells[column] += f" +- {np.std(values, ddof=1):.1g}"
+    return cells
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.3f}" if abs(value) >= _SMALLEST_WITH_THREE else f"{value:.3g}"
+
+
+def _minutes(runs: Sequence[Mapping[str, Any]]) -> str:
+    return f"{np.mean([run['seconds']['training'] for run in runs]) / 60:.0f} min"
 
 
 def _row(runs: Sequence[Mapping[str, Any]], test_set: str) -> dict[str, str]:
@@ -63,7 +200,7 @@ def _row(runs: Sequence[Mapping[str, Any]], test_set: str) -> dict[str, str]:
         "iterations": f"{first['iterations']:,}",
         "learning rate": f"{settings.learning_rate:g}, {settings.schedule}",
         "parameters": f"{first['parameters']:,}",
-        "training": f"{np.mean([run['seconds']['training'] for run in runs]) / 60:.0f} min",
+        "training": _minutes(runs),
     }
 
     def of_all(name: str) -> list[Mapping[str, Any]]:
@@ -97,13 +234,14 @@ def mean_and_spread(scores: Sequence[Mapping[str, Any]], spread: bool = True) ->
 
 def markdown_table(rows: Sequence[Mapping[str, str]]) -> str:
     """Writes rows as a table in Markdown; columns that no row has are left out."""
-    names = [name for name in _COLUMNS if any(name in row for row in rows)]
+    columns = _SERIES_COLUMNS if "task" in rows[0] else _COLUMNS
+    names = [name for name in columns if any(name in row for row in rows)]
     width = {name: max(len(name), 3, *(len(row.get(name, "")) for row in rows)) for name in names}
-    rule = ["-" * (width[n] - 1) + (":" if _COLUMNS[n] == "r" else "-") for n in names]
+    rule = ["-" * (width[n] - 1) + (":" if columns[n] == "r" else "-") for n in names]
 
     def line(cells: Sequence[str]) -> str:
         padded = [
-            cell.rjust(width[name]) if _COLUMNS[name] == "r" else cell.ljust(width[name])
+            cell.rjust(width[name]) if columns[name] == "r" else cell.ljust(width[name])
             for name, cell in zip(names, cells, strict=True)
         ]
         return f"| {' | '.join(padded)} |"

@@ -47,6 +47,7 @@ UNITS = ("user", "scaled")
 NAIVE_LINES = ("last_value", "last_difference", "seasonal")
 
 _TEACHER_FORCED = ("teacher_forced_nll", "teacher_forced_mse")
+_JOINT = "joint_nll"
 _FREE_RUNNING = (
     "free_running_mse",
     "free_running_mae",
@@ -54,7 +55,7 @@ _FREE_RUNNING = (
     "free_running_energy_score",
     *(f"free_running_{what}_{percent}" for percent in INTERVALS for what in ("coverage", "width")),
 )
-_OF_WINDOWS = ("teacher_forced_nll", "free_running_energy_score")
+_OF_WINDOWS = (_JOINT, "teacher_forced_nll", "free_running_energy_score")
 
 # The scale of a naive line is measured on so many windows at once, to bound the memory.
 _FIT_BATCH = 1024
@@ -71,7 +72,9 @@ class Backtest:
     """The scores of a model and of the naive lines beside it.
 
     `Forecaster.backtest` makes it. The name of a score begins with `teacher_forced_` or
-    `free_running_`, see `metrics`. Averages run over windows with at least one scored target, each
+    `free_running_`, see `metrics`; models that read no earlier targets have instead of
+    teacher-forced scores a `joint_nll`, and the squared error of what `call` returns (`mse` of
+    direct forecasters). Averages run over windows with at least one scored target, each
     counting the same. A score that a line does not have is NaN: naive lines have no intervals.
 
     Example:
@@ -293,7 +296,8 @@ def backtest(
         if progress is not None:
             progress(first + len(chosen), len(starts))
 
-    columns = [*_TEACHER_FORCED, *(_FREE_RUNNING if num_samples else ())]
+    joint = () if model.score_names == _TEACHER_FORCED else model.score_names
+    columns = [*joint, *_TEACHER_FORCED, *(_FREE_RUNNING if num_samples else ())]
     no_reliability = pd.DataFrame({"level": np.empty(0), "share": np.empty(0)})
     return Backtest(
         scores=_joined(tallies, columns, _Tally.total, pd.DataFrame(index=[0])),
@@ -424,9 +428,10 @@ def _forced_scores(
     outputs = model.teacher_forced(*ruler.windows.batch(starts))
     nll = teacher_forced_nll(outputs["log_prob"], scored)
     mean = ruler.mean_from_scaled(outputs, starts)
+    nll_name, mse_name = model.score_names
     return {
-        "teacher_forced_nll": ruler.nll_from_scaled(nll, starts),
-        "teacher_forced_mse": teacher_forced_mse(mean, truth, scored),
+        nll_name: ruler.nll_from_scaled(nll, starts),
+        mse_name: teacher_forced_mse(mean, truth, scored),
     }
 
 

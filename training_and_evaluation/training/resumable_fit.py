@@ -110,10 +110,12 @@ def resumable_fit(
 
     The best weights are those with the lowest `nll` (of models trained on the squared error, the
     lowest `mse`) on the validation data; without such data, or where the plan says so, they are the
-    last ones. What a model fits after training (`calibrate`) is fitted with them. After each epoch everything that training needs
-    is written to `checkpoint`, as one file that is replaced whole: whenever the process ends, the
-    file is that of the last epoch. Training that resumes from it ends with the weights of training
-    that never stopped, to the last bit on one machine.
+    last ones. What a model fits after training (`calibrate`) is fitted with them.
+
+    After each epoch everything that training needs is written to `checkpoint`, as one file that is
+    replaced whole: whenever the process ends, the file is that of the last epoch. Training that
+    resumes from it ends with the weights of training that never stopped, to the last bit on one
+    machine.
 
     Args:
         model: compiled. It is built from the training data if it has not been.
