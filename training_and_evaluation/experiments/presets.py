@@ -299,6 +299,7 @@ _ALL_PRESETS = (
     NetworkPreset(
         "tnp",
         "TransformerNeuralProcess",
+        # The paper says how many layers and heads, and how many parameters for series.
         by_task={
             **_for_emnist(scale="bounded", min_scale=0.05, y_noise=0.05),
             "ETTm2": {
@@ -306,9 +307,16 @@ _ALL_PRESETS = (
                 "num_heads": 7,
                 "head_dim": 12,
                 "width": 48,
+                "feed_forward": 48,
                 "dropout": 0.05,
             },
-            "exchange": {"num_layers": 6, "num_heads": 6, "width": 48, "dropout": 0.1},
+            "exchange": {
+                "num_layers": 6,
+                "num_heads": 6,
+                "width": 48,
+                "feed_forward": 48,
+                "dropout": 0.1,
+            },
             "electricity": {"num_layers": 6, "num_heads": 4, "width": 64, "dropout": 0.25},
         },
         note="the autoregressive TNP-A of Nguyen and Grover (2022)",
