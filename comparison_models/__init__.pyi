@@ -1,4 +1,5 @@
 from .attentive_neural_process import AttentiveNeuralProcess
+from .circular_convolution import CircularConvolution
 from .direct_forecaster import DirectForecaster
 from .gaussian_process import GaussianProcess
 from .latent_model import LatentModel
@@ -6,14 +7,17 @@ from .mlp import MLP
 from .neural_process import NeuralProcess
 from .transformer_block import TransformerBlock
 from .transformer_neural_process import TransformerNeuralProcess
+from .value_embedding import ValueEmbedding
 
 __all__ = [
     "MLP",
     "AttentiveNeuralProcess",
+    "CircularConvolution",
     "DirectForecaster",
     "GaussianProcess",
     "LatentModel",
     "NeuralProcess",
     "TransformerBlock",
     "TransformerNeuralProcess",
+    "ValueEmbedding",
 ]

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 # Every module with a class that is registered with Keras. Importing it registers the class.
 SERIALIZABLE_MODULES = (
     "taylorformer.comparison_models.attentive_neural_process",
+    "taylorformer.comparison_models.circular_convolution",
     "taylorformer.comparison_models.mlp",
     "taylorformer.comparison_models.neural_process",
     "taylorformer.comparison_models.transformer_block",
     "taylorformer.comparison_models.transformer_neural_process",
+    "taylorformer.comparison_models.value_embedding",
     "taylorformer.data_wrangler.features.masked_normalization",
     "taylorformer.data_wrangler.features.positional_encoding",
     "taylorformer.data_wrangler.features.representation_extractor",
