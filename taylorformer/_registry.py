@@ -15,9 +15,16 @@ if TYPE_CHECKING:
 # Every module with a class that is registered with Keras. Importing it registers the class.
 SERIALIZABLE_MODULES = (
     "taylorformer.comparison_models.attentive_neural_process",
+    "taylorformer.comparison_models.auto_correlation",
+    "taylorformer.comparison_models.autoformer",
+    "taylorformer.comparison_models.autoformer_decoder_layer",
+    "taylorformer.comparison_models.autoformer_encoder_layer",
     "taylorformer.comparison_models.circular_convolution",
+    "taylorformer.comparison_models.feed_forward",
     "taylorformer.comparison_models.mlp",
     "taylorformer.comparison_models.neural_process",
+    "taylorformer.comparison_models.seasonal_layer_norm",
+    "taylorformer.comparison_models.series_decomposition",
     "taylorformer.comparison_models.transformer_block",
     "taylorformer.comparison_models.transformer_neural_process",
     "taylorformer.comparison_models.value_embedding",
