@@ -10,6 +10,7 @@ from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.layers.dense import apply_dense, seeded_dense
 from taylorformer.model.layers.dropout import Dropout
+from taylorformer.model.layers.layer_normalization import LayerNormalization
 
 _LAYER_NORM_EPSILON = 1e-5
 
@@ -68,9 +69,7 @@ class TransformerBlock(keras.layers.Layer):
         self.hidden_dense = seeded_dense(feed_forward, seed, 1, policy, "hidden")
         self.output_dense = seeded_dense(width, seed, 2, policy, "output")
         self.attention_norm, self.output_norm = (
-            keras.layers.LayerNormalization(
-                epsilon=_LAYER_NORM_EPSILON, dtype="float32", name=f"{part}_norm"
-            )
+            LayerNormalization(epsilon=_LAYER_NORM_EPSILON, dtype="float32", name=f"{part}_norm")
             for part in ("attention", "output")
         )
         self.attention_dropout, self.hidden_dropout, self.output_dropout = (

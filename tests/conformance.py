@@ -37,6 +37,7 @@ from taylorformer.model.keras_private import sublayers
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.layers.attention_block import AttentionBlock
 from taylorformer.model.layers.dropout import Dropout
+from taylorformer.model.layers.layer_normalization import LayerNormalization
 from taylorformer.model.layers.local_taylor import LocalTaylor
 from taylorformer.model.layers.mha_x import MHAX
 from taylorformer.model.layers.mha_x_net import MHAXNet
@@ -196,6 +197,13 @@ LAYERS = [
         "dropout",
         lambda **kw: Dropout(0.25, seed=1, **kw),
         lambda c, t: ((_random(3, c + t, 4),), {}),
+        dtype_follows_policy=True,
+    ),
+    LayerCase(
+        "layer_normalization",
+        lambda **kw: LayerNormalization(epsilon=1e-4, **kw),
+        lambda c, t: ((_random(3, c + t, 4),), {}),
+        takes_training=False,
         dtype_follows_policy=True,
     ),
     LayerCase(

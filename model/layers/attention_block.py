@@ -10,6 +10,7 @@ from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
 from taylorformer.model.layers.dropout import Dropout
+from taylorformer.model.layers.layer_normalization import LayerNormalization
 
 _LAYER_NORM_EPSILON = 1e-3
 
@@ -66,7 +67,7 @@ class AttentionBlock(keras.layers.Layer):
             num_heads, head_dim, width, seed=child_seed(seed, 0), dtype=policy, name="attention"
         )
         self.skip_dense = seeded_dense(width, seed, 1, policy, "skip") if project_skip else None
-        self.attention_norm = keras.layers.LayerNormalization(
+        self.attention_norm = LayerNormalization(
             epsilon=_LAYER_NORM_EPSILON, dtype="float32", name="attention_norm"
         )
         self.hidden_dense = seeded_dense(width, seed, 2, policy, "hidden")
@@ -74,7 +75,7 @@ class AttentionBlock(keras.layers.Layer):
             dropout, seed=child_seed(seed, 4), dtype=policy, name="dropout"
         )
         self.output_dense = seeded_dense(width, seed, 3, policy, "output")
-        self.output_norm = keras.layers.LayerNormalization(
+        self.output_norm = LayerNormalization(
             epsilon=_LAYER_NORM_EPSILON, dtype="float32", name="output_norm"
         )
 
