@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taylorformer.data_wrangler.checks import check_integer
+from taylorformer.data_wrangler.tables.split import evenly_spaced
 from taylorformer.data_wrangler.tables.windows import Windows
 
 if TYPE_CHECKING:
@@ -43,9 +44,8 @@ class WindowSet:
 
     def spread_out(self, count: int) -> "WindowSet":
         """Returns at most `count` windows, evenly spaced, the first and the last among them."""
-        count = min(check_integer("count", count, 1), len(self))
-        chosen = np.linspace(0, len(self) - 1, count).round().astype(np.int64)
-        return dataclasses.replace(self, starts=self.starts[chosen])
+        count = check_integer("count", count, 1)
+        return dataclasses.replace(self, starts=evenly_spaced(self.starts, count))
 
     def dataset(self, batch_size: int) -> "tf.data.Dataset":
         """Makes a data set for `evaluate`, or for `fit` as `validation_data`."""

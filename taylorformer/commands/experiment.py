@@ -35,6 +35,14 @@ _NOT_OF_PRIOR = ("target_permutations", "validation_sequences", "test_sequences"
     help="The preset of the model, see --list.",
 )
 @click.option("--ablation", is_flag=True, help="Train the four models of the ablation instead.")
+@click.option(
+    "--weights",
+    "prefixes",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="With --architecture released: the path of a checkpoint of the authors' code, without its "
+    ".index ending, to be scored; may be given several times.",
+)
 @options.number_option("--iterations", _OF_TASK, "Training steps.")
 @click.option(
     "--repeats", type=options.POSITIVE, default=1, help="Trainings, from SEED, SEED + 1, ..."
@@ -91,6 +99,7 @@ def experiment(
     show_list: bool,
     preset_name: str | None,
     ablation: bool,
+    prefixes: tuple[Path, ...],
     repeats: int,
     seed: int,
     consistency: bool,
@@ -117,7 +126,7 @@ def experiment(
         raise click.UsageError("TASK is missing; --list shows all of them.")
     options.refuse_both("--resume", resume, "--overwrite", overwrite)
     if task_name == _PRIOR:
-        others = [preset_name, data_dir, *(given[name] for name in _NOT_OF_PRIOR)]
+        others = [preset_name, data_dir, prefixes or None, *(given[name] for name in _NOT_OF_PRIOR)]
         if any(value is not None for value in others) or ablation or consistency or repeats > 1:
             raise click.UsageError(
                 f"{_PRIOR} takes --iterations, --batch-size, --learning-rate, --validate-every, "
@@ -127,14 +136,22 @@ def experiment(
         return
     options.refuse_both("--ablation", ablation, "--architecture", preset_name is not None)
     # Bad names and numbers are found before TensorFlow starts.
-    from taylorformer.training_and_evaluation.experiments.presets import ABLATION, find_task
+    from taylorformer.training_and_evaluation.experiments.presets import (
+        ABLATION,
+        RELEASED,
+        find_task,
+    )
     from taylorformer.training_and_evaluation.experiments.settings import ExperimentSettings
 
     task = find_task(task_name)
+    if consistency and task.kind == "series":
+        raise click.UsageError("--consistency is for tasks whose targets have no order.")
+    if bool(prefixes) != (preset_name == RELEASED):
+        raise click.UsageError(f"--architecture {RELEASED} and --weights go together.")
     plans = [
         ExperimentSettings.of(task.name, name, seed + repeat, **given)
         for name in (ABLATION if ablation else (preset_name or _DEFAULT_PRESET,))
-        for repeat in range(repeats)
+        for repeat in range(len(prefixes) or repeats)
     ]
     done = [plan for plan in plans if _is_done(output, plan, resume, overwrite, consistency)]
     options.start_tensorflow()
@@ -150,15 +167,28 @@ def experiment(
         time_features=first.preset.time_features,
     )
     resuming = "--resume instead of --overwrite" if overwrite else "--resume"
-    for plan in plans:
+    for number, plan in enumerate(plans):
         if plan in done:
             click.echo(f"{plan.record_path(output)} is there already.")
             continue
+        if prefixes:
+            _score_released(plan, prefixes[number], output, data)
+            continue
         with options.stoppable(lambda: f"The same command with {resuming} continues it."):
             _run(plan, output, data, resume, overwrite, _NUM_ORDERS if consistency else 0)
-    for picture in write_comparison(output, data):
+    for picture in write_comparison(output, data, data_dir):
         click.echo(f"Wrote {picture}")
     click.echo(_write_table(output))
+
+
+def _score_released(
+    plan: "ExperimentSettings", prefix: Path, output: Path, data: "TaskData"
+) -> None:
+    """Scores a checkpoint of the authors' code."""
+    from taylorformer.training_and_evaluation.experiments.released import score_released
+
+    score_released(plan, prefix, output, data)
+    click.echo(f"Wrote {plan.record_path(output)}")
 
 
 def _train_prior(

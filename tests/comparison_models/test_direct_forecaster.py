@@ -212,7 +212,7 @@ def test_files_keep_lengths_and_scale(trained, tmp_path):
 def test_the_weights_that_are_kept_have_the_least_squared_error(tmp_path):
     inputs, y_target = _waves()
     data = tf.data.Dataset.from_tensors((inputs, y_target))
-    plan = TrainingPlan(32, 1e-2, max_steps=6, steps_per_epoch=2)
+    plan = TrainingPlan(32, 1e-2, "constant", max_steps=6, steps_per_epoch=2)
     model = _model()
     model.compile(plan.make_optimizer())
     progress = resumable_fit(model, lambda first: data.repeat(), data, plan)

@@ -54,10 +54,24 @@ class TaskData:
     task: ExperimentTask
     training: "Callable[[int, int, int], tf.data.Dataset]"
     validation: TaskSet | WindowSet
-    test: Mapping[str, TaskSet] | Mapping[str, WindowSet]
+    test: Mapping[str, TaskSet | WindowSet]
     about: Mapping[str, Any]
     images: Mapping[str, Images] = dataclasses.field(default_factory=dict)
     x_dims: int = 1
+
+    @property
+    def test_tasks(self) -> TaskSet:
+        """The sequences of the first test set; not of a series."""
+        tasks = next(iter(self.test.values()))
+        assert isinstance(tasks, TaskSet)
+        return tasks
+
+    @property
+    def test_windows(self) -> WindowSet:
+        """The windows of the first test set of a series."""
+        windows = next(iter(self.test.values()))
+        assert isinstance(windows, WindowSet)
+        return windows
 
 
 def load_task(
@@ -145,7 +159,9 @@ def _series_data(
         rows = split.window_starts(spec, part, context_inside=part == "test")
         return WindowSet(windows, rows, {**about, "part": part}).spread_out(count)
 
-    tests = {name: held_out("test", test) for name in task.test_sets}
+    tests: dict[str, TaskSet | WindowSet] = {
+        name: held_out("test", test) for name in task.test_sets
+    }
     x_dims = 1 + (series.covariate_values.shape[1] if time_features else 0)
     return TaskData(task, training, held_out("validation", validation), tests, about, {}, x_dims)
 

@@ -9,12 +9,13 @@ import keras
 import numpy as np
 from matplotlib.figure import Figure
 
+from taylorformer.data_wrangler.tables.window_set import WindowSet
 from taylorformer.data_wrangler.tasks.image_points import picture
 from taylorformer.data_wrangler.tasks.images import whole_image_tasks
 from taylorformer.data_wrangler.tasks.task_set import TaskSet
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.training_and_evaluation.experiments.consistency import Consistency
-from taylorformer.training_and_evaluation.experiments.data import TaskData
+from taylorformer.training_and_evaluation.experiments.data import TaskData, load_task
 from taylorformer.training_and_evaluation.experiments.record import read_records, settings_of
 from taylorformer.training_and_evaluation.experiments.run import (
     MODEL_FILE,
@@ -202,6 +203,60 @@ def plot_samples(
     return figure
 
 
+def plot_forecasts(
+    forecasts: Mapping[str, tuple[ProbabilisticModel, WindowSet]],
+    *,
+    num_windows: int = 3,
+    num_samples: int = 50,
+    seed: int = 0,
+    title: str = "",
+) -> Figure:
+    """Draws sample paths of forecasts: a row for each model, a column for each window.
+
+    Args:
+        forecasts: trained models by name, each with windows it can read, of one column, at the
+            same rows for all of them.
+        num_windows: how many, evenly spaced.
+        num_samples: behind the 90 % band; the first few are drawn as lines.
+        seed: of the samples.
+        title: of the picture.
+    """
+    width, height = _SAMPLES_SIZE
+    shown = {
+        name: (model, held.spread_out(num_windows)) for name, (model, held) in forecasts.items()
+    }
+    num_columns = min(len(held) for _, held in shown.values())
+    figure = new_figure(width * num_columns, height * len(shown) + _TITLE)
+    figure.suptitle(title, color=TEXT)
+    panels = figure.subplots(len(shown), num_columns, squeeze=False, sharex=True, sharey="col")
+    for row, (name, (model, held)) in enumerate(shown.items()):
+        windows, starts = held.windows, held.starts
+        inputs, y_target = windows.batch(starts)
+        samples = model.sample(
+            windows.forecast_inputs(starts), num_samples, seed, windows.sequence_keys(starts)
+        ).numpy()[..., 0]
+        before = np.arange(-inputs["y_context"].shape[1], 0) + 1
+        after = np.arange(y_target.shape[1]) + 1
+        for column in range(num_columns):
+            axes = panels[row, column]
+            bounds = np.quantile(samples[:, column], BAND_90_LEVELS, axis=0)
+            axes.fill_between(after, *bounds, color=BAND_90, linewidth=0, label="90 % interval")
+            for number, path in enumerate(samples[:NUM_PATHS, column]):
+                label = "samples" if number == 0 else None
+                axes.plot(after, path, color=MODEL, linewidth=0.8, label=label)
+            context = inputs["y_context"][column, :, 0]
+            axes.plot(before, context, color=CONTEXT, linewidth=1.2, label="context")
+            axes.plot(after, y_target[column, :, 0], color=TRUTH, linewidth=1.2, label="truth")
+            frame_axes(axes)
+            if column == 0:
+                axes.set_ylabel(f"{name}\nstandardised", color=TEXT)
+            if row == len(shown) - 1:
+                axes.set_xlabel("step ahead", color=TEXT)
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    return figure
+
+
 def plot_completions(
     model: ProbabilisticModel,
     tasks: TaskSet,
@@ -271,11 +326,16 @@ def write_pictures(run: ExperimentRun, path: str | os.PathLike[str]) -> list[Pat
     path = Path(path)
     task = run.data.task
     figures = {}
+    name = settings_of(run.record).model_name
     if task.kind == "gaussian_process":
-        models = {settings_of(run.record).model_name: run.model}
-        tasks = next(iter(run.data.test.values()))
-        figures["samples"] = plot_samples(models, tasks, title=f"{task.name}: joint samples")
-    elif task.kind == "images":
+        tasks = run.data.test_tasks
+        title = f"{task.name}: joint samples"
+        figures["samples"] = plot_samples({name: run.model}, tasks, title=title)
+    elif task.kind == "series":
+        held = run.data.test_windows
+        title = f"{task.name}: sample paths"
+        figures["samples"] = plot_forecasts({name: (run.model, held)}, title=title)
+    else:
         for name, images in run.data.images.items():
             height, width, _ = images.image_shape
             tasks = whole_image_tasks(
@@ -291,19 +351,26 @@ def write_pictures(run: ExperimentRun, path: str | os.PathLike[str]) -> list[Pat
     ]
 
 
-def write_comparison(output: str | os.PathLike[str], data: TaskData) -> list[Path]:
+def write_comparison(
+    output: str | os.PathLike[str],
+    data: TaskData,
+    data_dir: str | os.PathLike[str] | None = None,
+) -> list[Path]:
     """Writes pictures of all runs of one task: validation curves, consistency, samples in 1D.
 
     Args:
         output: the folder of all tasks.
         data: the sequences of the task.
+        data_dir: where they came from, for models that read other features of a series.
 
     Returns:
         The files.
     """
     task = data.task
     folder = Path(output) / task.name
-    records = read_records(folder)
+    records = [record for record in read_records(folder) if record["curve"]]
+    if not records:
+        return []
     curves = plot_validation_curves(records, f"{task.name}: validation")
     written = [_write(curves, folder / "validation-curves.png")]
     deviations: dict[str, np.ndarray] = {}
@@ -322,10 +389,30 @@ def write_comparison(output: str | os.PathLike[str], data: TaskData) -> list[Pat
         written.append(_write(figure, folder / "consistency.png"))
     if task.kind == "gaussian_process" and len(model_paths) > 1:
         models = {name: keras.models.load_model(path) for name, path in model_paths.items()}
-        tasks = next(iter(data.test.values()))
+        tasks = data.test_tasks
         figure = plot_samples(models, tasks, title=f"{task.name}: joint samples")
         written.append(_write(figure, folder / "samples.png"))
+    if task.kind == "series" and len(model_paths) > 1:
+        written.append(_write_forecasts(model_paths, data, data_dir, folder / "samples.png"))
     return written
+
+
+def _write_forecasts(
+    model_paths: Mapping[str, Path],
+    data: TaskData,
+    data_dir: str | os.PathLike[str] | None,
+    path: Path,
+) -> Path:
+    """Draws the forecasts of several models side by side, each from the features it reads."""
+    task, by_dims = data.task, {data.x_dims: data}
+    forecasts = {}
+    for name, model_path in model_paths.items():
+        model = keras.models.load_model(model_path)
+        if model.x_dims not in by_dims:
+            other = load_task(task, 1, task.test_sequences, data_dir, model.x_dims > task.x_dims)
+            by_dims[other.x_dims] = other
+        forecasts[name] = model, by_dims[model.x_dims].test_windows
+    return _write(plot_forecasts(forecasts, title=f"{task.name}: sample paths"), path)
 
 
 def _write(figure: Figure, path: Path) -> Path:

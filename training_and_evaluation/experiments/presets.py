@@ -103,6 +103,7 @@ class NetworkPreset:
             `ExperimentSettings`, by name.
         kinds: the kinds of tasks that the model can do.
         time_features: whether the model reads the phases of the seasons beside the time.
+        trained: whether runs train the model; otherwise its weights come from files.
     """
 
     architecture: str
@@ -114,11 +115,12 @@ class NetworkPreset:
     training: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     kinds: tuple[str, ...] = ("gaussian_process", "images")
     time_features: bool = False
+    trained: bool = True
 
     @property
     def paper_name(self) -> str:
         """The preset of the same model at the paper's sizes, whose figures the paper gives."""
-        return self.architecture.removesuffix("-small")
+        return "taylorformer" if not self.trained else self.architecture.removesuffix("-small")
 
     def for_task(self, task: ExperimentTask) -> dict[str, Any]:
         """Returns the arguments for a task: those for its name go before those for its kind."""
@@ -265,6 +267,9 @@ def _paper_sizes(kind: str) -> Mapping[str, Mapping[str, Any]]:
     return {sources[data]: sizes for data, sizes in PAPER_SIZES[kind].items()}
 
 
+RELEASED = "released"
+"""The preset of the authors' trained weights."""
+
 _EVERY_KIND = ("gaussian_process", "images", "series")
 
 
@@ -349,6 +354,16 @@ _ALL_PRESETS = (
         autoregressive=False,
         note="the neural process of Garnelo et al. (2018)",
     ),
+    NetworkPreset(
+        RELEASED,
+        "Taylorformer",
+        {"dropout": 0.05},
+        note="the authors' trained weights for ett-96, from --weights",
+        kinds=("series",),
+        trained=False,
+    ),
+    *_direct("Autoformer", "autoformer", "the series decomposition of Wu et al. (2021)"),
+    *_direct("Informer", "informer", "the sparse attention of Zhou et al. (2021)"),
     # Sizes are chosen so that on one input and one output dimension all four have the same number
     # of parameters, within 2 %.
     _ablation("base", "MHA-XY alone", towers=("xy",), head_dim=12, width=56, **_NO_TAYLOR),

@@ -134,6 +134,16 @@ def run_experiment(
     """
     if num_orders:
         num_orders = check_integer("num_orders", num_orders, 2)
+        if settings.experiment_task.kind == "series":
+            raise ValueError(
+                "`num_orders` must be 0 for a task of a series, whose targets have one order. "
+                f"Received: num_orders={num_orders}"
+            )
+    if not settings.preset.trained:
+        raise ValueError(
+            "`architecture` must be a preset that is trained. "
+            f"Received: {settings.architecture}; see `score_released`"
+        )
     path, checkpoint = settings.record_path(output), settings.checkpoint_path(output)
     there = next((file for file in (path, checkpoint) if file.exists()), None)
     if overwrite:
@@ -173,14 +183,14 @@ def run_experiment(
             progress=progress,
         )
     started = time.perf_counter()
-    scores, tables = _score(settings, model, data, show_progress)
+    scores, tables = score_model(settings, model, data, show_progress)
     consistency = None
     if num_orders:
-        tasks = next(iter(data.test.values()))
+        tasks = data.test_tasks
         tasks = tasks.take(min(len(tasks), _CONSISTENCY_SEQUENCES))
         with _bar(settings, ": orders of targets", show_progress) as bar:
             consistency = measure_consistency(model, tasks, num_orders, progress=bar)
-    record = _record(settings, model, data, progress, tables)
+    record = make_record(settings, model, data, progress, tables)
     record["seconds"]["scoring"] = round(time.perf_counter() - started, 1)
     if consistency is not None:
         record["command"] += " --consistency"
@@ -209,7 +219,7 @@ def _bar(settings: ExperimentSettings, what: str, show: bool) -> Iterator[WorkPr
         yield bar
 
 
-def _score(
+def score_model(
     settings: ExperimentSettings, model: ProbabilisticModel, data: TaskData, show_progress: bool
 ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
     """Returns the scores of every sequence, and their means for the record, by test set."""
@@ -274,13 +284,22 @@ def _class_and_arguments(model: ProbabilisticModel) -> dict[str, Any]:
     return {"class": type(model).__name__, "dtype": model.dtype_policy.name, **config}
 
 
-def _record(
+def make_record(
     settings: ExperimentSettings,
     model: ProbabilisticModel,
     data: TaskData,
     progress: TrainingProgress,
     tables: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
+    """Makes the record of a run, without the seconds that scoring took.
+
+    Args:
+        settings: what was done.
+        model: trained.
+        data: the sequences.
+        progress: of the training.
+        tables: the means of the scores by test set, as `score_model` returns them.
+    """
     history, names = progress.history, ScoreNames.of(model)
     return {
         "command": settings.command,

@@ -143,10 +143,10 @@ def _series_row(runs: Sequence[Mapping[str, Any]], test_set: str) -> dict[str, s
         "model": settings.model_name,
         "score": way.replace("_", "-"),
         "runs": str(len(runs)),
-        "iterations": f"{first['iterations']:,}",
+        "iterations": f"{first['iterations']:,}" if settings.preset.trained else "theirs",
         "paper's": f"{_paper_iterations(settings):,}",
         "parameters": f"{first['parameters']:,}",
-        "training": _minutes(runs),
+        "training": _minutes(runs) if settings.preset.trained else "",
     }
     mse = _NAIVE_MSE if way == _TEACHER_FORCED else "mse"
     means = [run["scores"][test_set]["model"] for run in runs]
