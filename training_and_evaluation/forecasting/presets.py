@@ -110,7 +110,9 @@ class ForecastPreset:
             "name": name,
             "model": model,
             "model_arguments": {
-                argument: _plain(given[argument]) for argument in kind.arguments if argument in given
+                argument: _plain(given[argument])
+                for argument in kind.arguments
+                if argument in given
             },
             "scaling": check_choice("scaling", scaling, SCALINGS),
             **{field: plain_number(getattr(plan, field)) for field in _PLAN_FIELDS},
