@@ -150,7 +150,8 @@ class WindowScaler:
     `x = (t - t_last) / half_span + 2 (N_C - 1) / (N - 1) - 1` with t_last the time of the last
     context row: uneven spacing is kept, and an even grid becomes the even grid on [-1, 1].
     Covariates are standardised. Seasons add cos and sin of where in each of them a row is, see
-    `season_phases`, counted from the time 0 of `Series` (1970 for dates). `y = (value - reference) / spread`; the reference is
+    `season_phases`, counted from the time 0 of `Series` (1970 for dates). `y = (value - reference)
+    / spread`; the reference is
 
     - scaling "window": for each window and column the last value observed in the context, or
       `center` where the context has none; for series that drift;

@@ -111,9 +111,10 @@ _MOST_NAIVE_WINDOWS = 4096
 class Forecaster(BaseEstimator):
     """Probabilistic forecasts of a table: fit, forecast, back-test, save and load.
 
-    Every model reads the same tables, parts and windows, and is scored alike. The rows of each series are split in the order of time. Scaling is measured on the training
-    part only, the weights kept are those with the best likelihood on the validation part, and the
-    test part is left to `backtest`.
+    Every model reads the same tables, parts and windows, and is scored alike. The rows of each
+    series are split in the order of time. Scaling is measured on the training part only, the
+    weights kept are those with the best likelihood (of Autoformer and Informer, the best squared
+    error) on the validation part, and the test part is left to `backtest`.
 
     Example:
         >>> import numpy as np, pandas as pd
@@ -806,11 +807,12 @@ class Forecaster(BaseEstimator):
 
         - `serving_default`: `time_context` `[B, N_C]` and `time_target` `[B, N_T]` (float64: for
           dates seconds, since any instant that is the same for one sequence, but since 1970 (UTC)
-          where the model reads seasons; else the numbers of the table), `y_context` `[B, N_C, D_y]` (float64, NaN = missing), `num_samples` and `seed`
-          (int32 scalars), `quantile_levels` `[Q]`; where there are covariates also
-          `covariates_context` and `covariates_target` `[B, N, D_c]`, and where there are several
-          series `series` `[B]` (int32, their indices in `scaler_.names`). It returns `mean`,
-          `stddev` `[B, N_T, D_y]` and `quantiles` `[B, N_T, D_y, Q]`, float64;
+          where the model reads seasons; else the numbers of the table), `y_context`
+          `[B, N_C, D_y]` (float64, NaN = missing), `num_samples` and `seed` (int32 scalars),
+          `quantile_levels` `[Q]`; where there are covariates also `covariates_context` and
+          `covariates_target` `[B, N, D_c]`, and where there are several series `series` `[B]`
+          (int32, their indices in `scaler_.names`). It returns `mean`, `stddev` `[B, N_T, D_y]`
+          and `quantiles` `[B, N_T, D_y, Q]`, float64;
         - `sample`: reads the same without `quantile_levels`, returns `samples` `[S, B, N_T, D_y]`;
         - `log_prob`: reads times, `y_context`, and `y_target` `[B, N_T, D_y]` (NaN = not scored),
           with covariates and `series` as above; returns `log_prob` `[B]`, the density in the units
