@@ -163,6 +163,7 @@ class DirectForecaster(ProbabilisticModel, abc.ABC):
             initializer="ones",
             trainable=False,
             dtype="float32",
+            autocast=False,
             aggregation="mean",
             name="residual_scale",
         )

@@ -12,10 +12,19 @@ import numpy as np
 import pytest
 
 from taylorformer.comparison_models.attentive_neural_process import AttentiveNeuralProcess
+from taylorformer.comparison_models.auto_correlation import AutoCorrelation
+from taylorformer.comparison_models.autoformer import Autoformer
+from taylorformer.comparison_models.autoformer_decoder_layer import AutoformerDecoderLayer
+from taylorformer.comparison_models.autoformer_encoder_layer import AutoformerEncoderLayer
+from taylorformer.comparison_models.circular_convolution import CircularConvolution
+from taylorformer.comparison_models.feed_forward import FeedForward
 from taylorformer.comparison_models.mlp import MLP
 from taylorformer.comparison_models.neural_process import NeuralProcess
+from taylorformer.comparison_models.seasonal_layer_norm import SeasonalLayerNorm
+from taylorformer.comparison_models.series_decomposition import SeriesDecomposition
 from taylorformer.comparison_models.transformer_block import TransformerBlock
 from taylorformer.comparison_models.transformer_neural_process import TransformerNeuralProcess
+from taylorformer.comparison_models.value_embedding import ValueEmbedding
 from taylorformer.data_wrangler.features.masked_normalization import MaskedBatchNormalization
 from taylorformer.data_wrangler.features.positional_encoding import PositionalEncoding
 from taylorformer.data_wrangler.features.representation_extractor import RepresentationExtractor
@@ -42,12 +51,18 @@ def points(
     y_dims: int = 1,
     batch_size: int = 3,
     seed: int = 0,
+    times: str = "free",
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Makes a batch of smooth functions at random x."""
+    """Makes a batch of smooth functions at random x; for `times` see `ModelCase`."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, (batch_size, num_context + num_target, x_dims))
+    if times != "free":
+        x[..., 0] = np.sort(x[..., 0], axis=1)
     slope = rng.normal(size=(batch_size, x_dims, y_dims))
     y = np.sin(3 * x @ slope + rng.normal(size=(batch_size, 1, y_dims)))
+    if times == "even":
+        # Whole numbers, each sequence with another first one.
+        x[..., 0] = np.arange(num_context + num_target) + 10.0 * np.arange(batch_size)[:, None]
     x, y = x.astype("float32"), y.astype("float32")
     inputs = {
         "x_context": x[:, :num_context],
@@ -195,6 +210,52 @@ LAYERS = [
         lambda **kw: TransformerBlock(**_BLOCK, feed_forward=6, dropout=0.1, seed=1, **kw),
         lambda c, t: (_attention_arguments(c, t)[0][:2], _visibility(c, t)),
     ),
+    LayerCase(
+        "circular_convolution",
+        lambda **kw: CircularConvolution(8, use_bias=True, seed=1, **kw),
+        lambda c, t: ((_random(3, c + t, 4),), {}),
+        takes_training=False,
+        dtype_follows_policy=True,
+    ),
+    LayerCase(
+        "value_embedding",
+        lambda **kw: ValueEmbedding(8, dropout=0.1, positional=True, seed=1, **kw),
+        lambda c, t: ((_random(3, c + t, 2), _random(3, c + t, 3)), {}),
+    ),
+    LayerCase(
+        "series_decomposition",
+        lambda **kw: SeriesDecomposition(5, **kw),
+        lambda c, t: ((_random(3, c + t, 2),), {}),
+        takes_training=False,
+    ),
+    LayerCase(
+        "seasonal_layer_norm",
+        lambda **kw: SeasonalLayerNorm(**kw),
+        lambda c, t: ((_random(3, c + t, 8),), {}),
+        takes_training=False,
+    ),
+    LayerCase(
+        "feed_forward",
+        lambda **kw: FeedForward(6, 5, dropout=0.1, seed=1, **kw),
+        lambda c, t: ((_random(3, c + t, 4),), {}),
+        dtype_follows_policy=True,
+    ),
+    LayerCase(
+        "auto_correlation",
+        lambda **kw: AutoCorrelation(**_BLOCK, factor=1.5, seed=1, **kw),
+        lambda c, t: ((_random(3, c + t, 5), _random(3, 2 * t, 6), _random(3, 2 * t, 7)), {}),
+        dtype_follows_policy=True,
+    ),
+    LayerCase(
+        "autoformer_encoder_layer",
+        lambda **kw: AutoformerEncoderLayer(2, 8, 6, 3, 1.5, dropout=0.1, seed=1, **kw),
+        lambda c, t: ((_random(3, c + t, 8),), {}),
+    ),
+    LayerCase(
+        "autoformer_decoder_layer",
+        lambda **kw: AutoformerDecoderLayer(2, 8, 6, 2, 3, 1.5, dropout=0.1, seed=1, **kw),
+        lambda c, t: ((_random(3, c + t, 8), _random(3, 2 * t, 7)), {}),
+    ),
     LayerCase("mha_x", lambda **kw: MHAX(**TINY, seed=1, **kw), _tower_arguments(6, 1)),
     LayerCase("mha_xy", lambda **kw: MHAXY(**TINY, seed=1, **kw), _tower_arguments(6, 3, 2)),
     LayerCase("mha_x_net", lambda **kw: MHAXNet(**TINY, seed=1, **kw), _feature_arguments),
@@ -220,9 +281,37 @@ class ModelCase:
     x_dims: int = 1
     y_dims: int = 1
     autoregressive: bool = True
+    times: str = "free"
+    """The first dimension of x: "free", "rising" (in order, rows may be missing) or "even" (on an
+    even grid, of which no context row is missing). Lengths are free with free times alone."""
 
     def data(self, **sizes: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        return points(x_dims=self.x_dims, y_dims=self.y_dims, **sizes)
+        return points(x_dims=self.x_dims, y_dims=self.y_dims, times=self.times, **sizes)
+
+    def shapes(self) -> dict[str, tuple[int | None, ...]]:
+        """The shapes to build a model with, of free lengths where it has them."""
+        num_context, num_target = (None, None) if self.times == "free" else (5, 4)
+        return {
+            "x_context": (None, num_context, self.x_dims),
+            "y_context": (None, num_context, self.y_dims),
+            "x_target": (None, num_target, self.x_dims),
+        }
+
+    def needs(self, *abilities: str) -> None:
+        """Skips a test that needs what this model is not made for, a key of `_LACKING`."""
+        for ability in abilities:
+            if self.times in _LACKING[ability]:
+                pytest.skip(f"{self.name}: {ability}: {_LACKING[ability][self.times]}")
+
+
+_FIXED = "N_C and N_T are those it was built for"
+_IN_ORDER = "it reads a sequence in the order of time"
+_LACKING = {
+    "free lengths": {"rising": _FIXED, "even": _FIXED},
+    "any order of the context": {"rising": _IN_ORDER, "even": _IN_ORDER},
+    "missing context rows": {"even": "without `interpolate` they are an error"},
+}
+"""What models with times that are not free are not made for, and why."""
 
 
 def _taylorformer(**settings: Any) -> Callable[..., Taylorformer]:
@@ -260,6 +349,15 @@ def _tnp(**settings: Any) -> Callable[..., TransformerNeuralProcess]:
     return make
 
 
+def _autoformer(**settings: Any) -> Callable[..., Autoformer]:
+    def make(**more: Any) -> Autoformer:
+        small = {"num_heads": 2, "width": 8, "feed_forward": 6, "moving_average": 3}
+        defaults = {**small, "dropout": 0.0, "seed": 3, "predict_samples": 4}
+        return Autoformer(**{**defaults, **settings, **more})
+
+    return make
+
+
 MODELS = [
     ModelCase("taylorformer", _taylorformer()),
     ModelCase("taylorformer_2d", _taylorformer(taylor_order=1, num_neighbours=3), 2, 2),
@@ -287,6 +385,15 @@ MODELS = [
         _tnp(num_layers=1, head_dim=3, y_noise=0.05, scale="bounded", target_permutations=2),
         2,
         2,
+    ),
+    ModelCase("autoformer", _autoformer(), autoregressive=False, times="even"),
+    ModelCase(
+        "autoformer_interpolating",
+        _autoformer(interpolate=True, start_length=2, factor=2.0, decoder_layers=2),
+        2,
+        2,
+        autoregressive=False,
+        times="rising",
     ),
 ]
 

@@ -18,7 +18,13 @@ JoinedDense = tuple[tf.Tensor, tf.Tensor]
 
 
 def seeded_dense(
-    width: int, seed: int | None, child: int, dtype: Any, name: str
+    width: int,
+    seed: int | None,
+    child: int,
+    dtype: Any,
+    name: str,
+    use_bias: bool = True,
+    variance: float | None = None,
 ) -> keras.layers.Dense:
     """Makes a Dense layer whose first weights follow from the seed of the layer that holds it.
 
@@ -28,9 +34,18 @@ def seeded_dense(
         child: the child number, different for each part of that layer.
         dtype: a dtype or a dtype policy.
         name: the name of the layer.
+        use_bias: with a bias.
+        variance: first weights are uniform with this variance over the number of inputs. None:
+            Glorot's, twice one over the sum of the numbers of inputs and units.
     """
-    initializer = keras.initializers.GlorotUniform(seed=child_seed(seed, child))
-    return keras.layers.Dense(width, kernel_initializer=initializer, dtype=dtype, name=name)
+    first = child_seed(seed, child)
+    if variance is None:
+        initializer = keras.initializers.GlorotUniform(seed=first)
+    else:
+        initializer = keras.initializers.VarianceScaling(variance, "fan_in", "uniform", seed=first)
+    return keras.layers.Dense(
+        width, use_bias=use_bias, kernel_initializer=initializer, dtype=dtype, name=name
+    )
 
 
 def within_range(values: tf.Tensor, dtype: str, bound: float | None = None) -> tf.Tensor:
