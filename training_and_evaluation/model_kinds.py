@@ -124,8 +124,22 @@ PAPER_SIZES: Mapping[str, _Sizes] = {
         "electricity": {"head_dim": 17, "width": 48, "dropout": 0.25},
     },
     "tnp": {
-        "ett": {"num_layers": 4, "num_heads": 7, "head_dim": 12, "width": 48, "dropout": 0.05},
-        "exchange": {"num_layers": 6, "num_heads": 6, "width": 48, "dropout": 0.1},
+        # The paper says how many layers and heads, and how many parameters.
+        "ett": {
+            "num_layers": 4,
+            "num_heads": 7,
+            "head_dim": 12,
+            "width": 48,
+            "feed_forward": 48,
+            "dropout": 0.05,
+        },
+        "exchange": {
+            "num_layers": 6,
+            "num_heads": 6,
+            "width": 48,
+            "feed_forward": 48,
+            "dropout": 0.1,
+        },
         "electricity": {"num_layers": 6, "num_heads": 4, "width": 64, "dropout": 0.25},
     },
     "autoformer": _DIRECT_SIZES,

@@ -62,7 +62,8 @@ def test_tasks_are_those_of_the_paper():
             ("ett", "exchange", "electricity"), (96, 192, 336, 720)
         )
     ]
-    assert [name for name, task in TASKS.items() if task.kind == "series"] == names
+    assert [name for name, task in TASKS.items() if task.kind == "series"] == [*names, "etth1-96"]
+    assert not TASKS["etth1-96"].paper
     settings = ExperimentSettings.of("ett-336")
     assert (settings.iterations, settings.batch_size, settings.learning_rate) == (40_000, 32, 3e-4)
     assert settings.target_permutations == 0
@@ -93,7 +94,7 @@ def test_tasks_are_those_of_the_paper():
 def test_sizes_are_about_those_of_the_paper(task, parameters):
     model = make_model(ExperimentSettings.of(*task))
     count = sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)
-    assert count == pytest.approx(parameters, rel=0.4)
+    assert count == pytest.approx(parameters, rel=0.12)
 
 
 @pytest.mark.parametrize(
