@@ -117,8 +117,8 @@ class FixedWindows:
     def _error(self, name: str, received: str) -> ValueError:
         return ValueError(
             f"`{name}` must have even steps and a value in every row of a context for "
-            f"{self.class_name}, unless it interpolates linearly (`interpolate=True` in "
-            f"training). Received: {received}"
+            f"{self.class_name}, unless it is trained with `interpolate=True` "
+            f"(`--interpolate`). Received: {received}"
         )
 
     def _fault(self, series: Series, starts: np.ndarray) -> "_Fault | None":
