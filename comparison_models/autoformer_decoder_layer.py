@@ -82,7 +82,12 @@ class AutoformerDecoderLayer(keras.layers.Layer):
             for child, part in enumerate(("self", "cross"))
         )
         self.feed_forward_part = FeedForward(
-            feed_forward, width, dropout, child_seed(seed, 2), dtype=policy, name="feed_forward"
+            feed_forward,
+            width,
+            dropout,
+            seed=child_seed(seed, 2),
+            dtype=policy,
+            name="feed_forward",
         )
         self.self_dropout, self.cross_dropout = (
             Dropout(dropout, child_seed(seed, child), dtype=policy, name=f"{part}_dropout")

@@ -71,7 +71,12 @@ class AutoformerEncoderLayer(keras.layers.Layer):
             name="auto_correlation",
         )
         self.feed_forward_part = FeedForward(
-            feed_forward, width, dropout, child_seed(seed, 1), dtype=policy, name="feed_forward"
+            feed_forward,
+            width,
+            dropout,
+            seed=child_seed(seed, 1),
+            dtype=policy,
+            name="feed_forward",
         )
         self.correlation_dropout = Dropout(
             dropout, child_seed(seed, 2), dtype=policy, name="dropout"

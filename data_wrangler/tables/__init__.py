@@ -10,13 +10,13 @@ In the order of their imports, which only goes up this list:
   `long_table` (several series in one table), `missing_marks` (values that look like marks);
 - rows to predict: `calendar_rules` (of days), `clock_rules` (of times of day), `continued_stamps`,
   `future`; and `report` (what is in a table);
+- seasons: `array_ops` (one formula for NumPy and TensorFlow), `season_background` (rows one step
+  apart), `season_uneven` (other rows), `season_odds`, `season_patterns`, `season_evidence` (the
+  best season of each series), `season_search` (one after the other), `season_spans` (as people
+  state them), `seasons` (which are used);
 - windows for a model: `panel` (several series as one), `split` (where windows lie), `odd_series`
-  (which of them are unlike the others),
+  (which of them are unlike the others), `common_seasons` (of a panel),
   `value_support` and `scaled_support` (bounds and whole numbers), `training_statistics` and
-  `scaler` (with `array_ops`, one formula for NumPy and TensorFlow),
-  `panel_windows` and `windows`;
-- seasons: `season_background` (rows one step apart), `season_uneven` (other rows), `season_odds`,
-  `season_patterns`, `season_evidence` (the best season of each series), `season_search` (one after
-  the other), `season_spans` (as people state them), `seasons` (which are used);
+  `scaler`, `panel_windows` and `windows`;
 - windows for a model that was trained on other series: `context_scaler`, `context_windows`.
 """

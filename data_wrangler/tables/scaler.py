@@ -12,6 +12,7 @@ from taylorformer.data_wrangler.checks import check_choice, listed
 from taylorformer.data_wrangler.tables.array_ops import NUMPY_OPS, ArrayOps
 from taylorformer.data_wrangler.tables.panel import Panel, as_panel
 from taylorformer.data_wrangler.tables.scaled_support import FURTHEST
+from taylorformer.data_wrangler.tables.seasons import NUM_PERIODS, season_phases
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.split import Split, WindowSpec, panel_window_starts
 from taylorformer.data_wrangler.tables.stamps import NANOSECONDS
@@ -148,7 +149,9 @@ class WindowScaler:
 
     `x = (t - t_last) / half_span + 2 (N_C - 1) / (N - 1) - 1` with t_last the time of the last
     context row: uneven spacing is kept, and an even grid becomes the even grid on [-1, 1].
-    Covariates are standardised. `y = (value - reference) / spread`; the reference is
+    Covariates are standardised. Seasons add cos and sin of where in each of them a row is, see
+    `season_phases`, counted from the time 0 of `Series` (1970 for dates). `y = (value - reference)
+    / spread`; the reference is
 
     - scaling "window": for each window and column the last value observed in the context, or
       `center` where the context has none; for series that drift;
@@ -182,8 +185,9 @@ class WindowScaler:
             size, or 1 where it is 0.
         softness: `[G, D_y]`, s of the support, in user units: the spread of the values, at least 1
             for whole numbers and at most the distance of the bounds. Not read without a support.
-        time_unit: the unit of `half_span`, see `Series`.
+        time_unit: the unit of `half_span` and `periods`, see `Series`.
         support: which values the columns can have. None: all real numbers.
+        periods: the lengths of up to 3 seasons; empty: x has no time features.
     """
 
     spec: WindowSpec
@@ -197,6 +201,7 @@ class WindowScaler:
     softness: np.ndarray
     time_unit: str | None = None
     support: ValueSupport | None = None
+    periods: tuple[float, ...] = ()
 
     @classmethod
     def fit(
@@ -206,6 +211,7 @@ class WindowScaler:
         num_train_rows: int | Sequence[int],
         scaling: str = "window",
         support: ValueSupport | None = None,
+        periods: Sequence[float] = (),
     ) -> "WindowScaler":
         """Measures the training part; later rows are not read.
 
@@ -219,6 +225,7 @@ class WindowScaler:
                 series, or one for all.
             scaling: "window" or "standard".
             support: which values the columns can have. None: all real numbers.
+            periods: the lengths of the seasons in x, in the unit of time; up to 3.
 
         Raises:
             ValueError: no training part holds a window, or a column of one holds no value.
@@ -248,6 +255,7 @@ class WindowScaler:
             softness=nothing,
             time_unit=panel.time_unit,
             support=support,
+            periods=tuple(periods),
         )
         return blank._with(panel.series, [int(end) for end in ends])
 
@@ -299,7 +307,12 @@ class WindowScaler:
             kinds = ["numbers" if unit is None else "dates" for unit in (self.time_unit, time_unit)]
             raise ValueError(f"time must be {kinds[0]}, as in training. Received: {kinds[1]}")
         factor = NANOSECONDS[self.time_unit] / NANOSECONDS[time_unit]
-        return dataclasses.replace(self, half_span=self.half_span * factor, time_unit=time_unit)
+        return dataclasses.replace(
+            self,
+            half_span=self.half_span * factor,
+            periods=tuple(period * factor for period in self.periods),
+            time_unit=time_unit,
+        )
 
     @property
     def num_columns(self) -> int:
@@ -326,15 +339,20 @@ class WindowScaler:
             ops: the array functions for what the arguments are.
 
         Returns:
-            `[B, N, 1 + D_c]` float32. Times are subtracted in 64 bits first.
+            `[B, N, D_x]` float32: the time, the covariates, and for each of P seasons cos and sin,
+            so D_x = 1 + D_c + 2 P. Times are subtracted in 64 bits first.
         """
         elapsed = ops.cast(time - origin[:, np.newaxis], "float64")
         x = elapsed / self.half_span + self.x_of_last_context
         x = ops.cast(x, "float32")[..., np.newaxis]
-        if not self.num_covariates:
-            return x
-        covariates = (covariates - self.covariate_center) / self.covariate_spread
-        return ops.join(x, ops.cast(covariates, "float32"))
+        if self.num_covariates:
+            covariates = (covariates - self.covariate_center) / self.covariate_spread
+            x = ops.join(x, ops.cast(covariates, "float32"))
+        if self.periods:
+            padded = np.array([[*self.periods, *[0.0] * (NUM_PERIODS - len(self.periods))]])
+            phases = season_phases(ops.cast(time, "float64"), padded, ops)
+            x = ops.join(x, phases[..., : 2 * len(self.periods)])
+        return x
 
     def value_scaling(
         self,
@@ -381,6 +399,8 @@ class WindowScaler:
         if self.support is not None:
             config["support"] = self.support.get_config()
             config["softness"] = self.softness.tolist()
+        if self.periods:
+            config["periods"] = list(self.periods)
         return config
 
     @classmethod
@@ -400,6 +420,7 @@ class WindowScaler:
             np.asarray(config.get("softness", config["spread"]), np.float64),
             config["time_unit"],
             None if support is None else ValueSupport.from_config(support),
+            tuple(config.get("periods", ())),
         )
 
 

@@ -27,6 +27,7 @@ from taylorformer.data_wrangler.tables.series import Series
 
 __all__ = [
     "NUM_PERIODS",
+    "SAME_PERIOD",
     "Seasons",
     "choose_seasons",
     "find_periods",
@@ -37,8 +38,10 @@ __all__ = [
 # Steps of seasons that are likely where time has no unit: quarters of a year, days of a week,
 # months, hours, weeks of a year.
 _LIKELY_STEPS = (4, 7, 12, 24, 52)
-# A measured period this close to one of the calendar is that one, and to a named one shows it.
-_SAME_PERIOD = 0.015
+
+SAME_PERIOD = 0.015
+"""A measured period this close to one of the calendar is that one, and to a named one shows it."""
+
 _FEWEST_CYCLES = 2
 # Noise that is added where nothing was shown without it, as a share of the standard deviation.
 _LITTLE_NOISE = 0.003
@@ -180,9 +183,7 @@ def choose_seasons(
     named = _named(seasons, series)
     measured = _measured(time, values, step, named)
     not_shown = [
-        one
-        for one in named
-        if not any(abs(period / one - 1) <= _SAME_PERIOD for period in measured)
+        one for one in named if not any(abs(period / one - 1) <= SAME_PERIOD for period in measured)
     ]
     return Seasons(named, True, tuple(not_shown), unit, step)
 
@@ -211,7 +212,7 @@ def _on_calendar(periods: tuple[float, ...], series: Series) -> tuple[float, ...
     """Replaces periods next to those of the calendar by these."""
     result = []
     for period in periods:
-        similar = [one for one in calendar_periods(series) if abs(period / one - 1) <= _SAME_PERIOD]
+        similar = [one for one in calendar_periods(series) if abs(period / one - 1) <= SAME_PERIOD]
         result.append(similar[0] if similar else period)
     return tuple(dict.fromkeys(result))
 

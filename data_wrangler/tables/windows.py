@@ -54,9 +54,9 @@ class Windows(PanelWindows):
     A window is identified by its first row in the panel, and made when it is asked for: nothing is
     copied ahead of time. All public methods take these rows as `starts`, `[B]` integers.
 
-    Where all steps of time are even and there are no covariates, all windows have the same x, and
-    batches hold it once, in 1 row (see `taylorformer.data_wrangler.batch`); masks too where no
-    value is missing.
+    Where all steps of time are even and there are neither covariates nor seasons, all windows have
+    the same x, and batches hold it once, in 1 row (see `taylorformer.data_wrangler.batch`); masks
+    too where no value is missing.
 
     Example:
         >>> from taylorformer.data_wrangler import Split, load_mauna_loa_co2
@@ -121,7 +121,8 @@ class Windows(PanelWindows):
         panel, length = self.panel, self.spec.length
         longest = int(np.argmax(np.diff(panel.offsets)))
         start = int(panel.offsets[longest])
-        if self.scaler.num_covariates or panel.offsets[longest + 1] - start < length:
+        differs = self.scaler.num_covariates or self.scaler.periods
+        if differs or panel.offsets[longest + 1] - start < length:
             return None
         # Steps from one series to the next are none.
         steps = np.delete(np.diff(panel.time), panel.offsets[1:-1] - 1)

@@ -64,6 +64,7 @@ def show_plan(
     context_length: int,
     horizon: int,
     fractions: Sequence[float],
+    seasons: Any = "auto",
 ) -> None:
     """Says what a training would read.
 
@@ -74,6 +75,7 @@ def show_plan(
         context_length: N_C of a window.
         horizon: N_T of a window.
         fractions: The shares of the training, validation and test part.
+        seasons: Those that were named, see `choose_seasons`.
 
     Raises:
         ValueError: Rows in disorder, or too few rows to train on.
@@ -92,7 +94,7 @@ def show_plan(
     _show_series(frame, columns)
     click.echo()
     panel = Panel(split_table(frame, columns, **disorder))
-    _show_seasons(panel.series, "auto")
+    _show_seasons(panel.series, seasons)
     spec = WindowSpec(context_length, horizon)
     splits = [Split.chronological(series.num_rows, fractions) for series in panel.series]
     for part in PARTS:

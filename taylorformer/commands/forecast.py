@@ -12,6 +12,7 @@ from taylorformer.commands import options
 from taylorformer.commands.dry_run import show_plan, show_table
 from taylorformer.commands.outputs import check_output, check_output_folder, overwrite_option
 from taylorformer.commands.table_file import TableFile, with_table_file
+from taylorformer.training_and_evaluation.model_kinds import MODEL_KINDS
 
 if TYPE_CHECKING:
     from taylorformer.data_wrangler.tables.columns import Columns
@@ -160,7 +161,32 @@ _MOST_SHOWN_SEASONS = 3
 @click.option(
     "--context-length", type=options.POSITIVE, default=_DEFAULT_ROWS, help="Rows a forecast reads."
 )
-@click.option("--preset", default="compact", help="Sizes of the model and how it is trained.")
+@click.option(
+    "--architecture",
+    "model_name",
+    type=click.Choice(list(MODEL_KINDS)),
+    show_default="that of --preset, or taylorformer",
+    help="Which model is trained. Autoformer and Informer read even times of fixed lengths.",
+)
+@click.option(
+    "--preset",
+    show_default="the small one of the model, such as compact",
+    help="Sizes of the model and how it is trained, such as ett, tnp-ett, autoformer-small.",
+)
+@click.option(
+    "--season",
+    "seasons",
+    multiple=True,
+    show_default="auto for autoformer and informer, else none",
+    help="Season that the model reads as time features: a number of steps, a length such as "
+    "'7 days', 'none', or 'auto' for those that the training part shows; more than once for "
+    "several.",
+)
+@click.option(
+    "--interpolate",
+    is_flag=True,
+    help="Interpolate uneven and missing rows, for autoformer and informer.",
+)
 @click.option(
     "--scaling",
     type=click.Choice(["window", "standard"]),
@@ -197,7 +223,10 @@ def fit(
     freq: str | None,
     horizon: int,
     context_length: int,
-    preset: str,
+    model_name: str | None,
+    preset: str | None,
+    seasons: Sequence[str],
+    interpolate: bool,
     scaling: str | None,
     lower: Any,
     upper: Any,
@@ -232,8 +261,9 @@ def fit(
     }
     frame = table.read(targets, id_column, time_columns)
     columns = _resolve_columns(frame, given, freq)
+    chosen = _seasons(seasons)
     if dry_run:
-        show_plan(frame, columns, table.disorder, context_length, horizon, fractions)
+        show_plan(frame, columns, table.disorder, context_length, horizon, fractions, chosen)
         return
     options.start_tensorflow()
     from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
@@ -242,6 +272,7 @@ def fit(
     forecaster = Forecaster(
         horizon,
         context_length,
+        model=model_name,
         preset=preset,
         scaling=scaling,
         max_steps=max_steps,
@@ -252,6 +283,9 @@ def fit(
         lower=lower,
         upper=upper,
         integers=integers,
+        interpolate=interpolate,
+        # Without the option the model says which seasons it reads.
+        **({"seasons": chosen} if seasons else {}),
     )
     checkpoint = model / _CHECKPOINT
 
@@ -324,6 +358,8 @@ def _show_training(forecaster: "Forecaster") -> None:
         f"the weights kept are those of step {report['best_step']}, chosen on "
         f"{report['num_validation_windows']} validation windows."
     )
+    if "seasons" in report:
+        click.echo(f"Time features: the phases of seasons, {report['seasons']}.")
     _show_left_out("the training", report["left_out"])
 
 
@@ -433,13 +469,18 @@ def forecast(
     from taylorformer.training_and_evaluation.plot_style import save_figure
 
     title = result.names[0] or Path(table.file).name.split(".")[0]
-    figure = result.plot(title=f"{title}: forecast by Taylorformer")
+    figure = result.plot(title=f"{title}: forecast by {_name_of(forecaster)}")
     result.save(output, quantiles, overwrite=overwrite)
     save_figure(figure, picture, overwrite=overwrite)
     if result.seasons:
         _show_seasons(result)
     click.echo(f"Wrote {output} and {picture}: {samples} samples.")
     _show_left_out("the forecast", result.left_out)
+
+
+def _name_of(forecaster: "Forecaster | PretrainedForecaster") -> str:
+    """Names the model for people."""
+    return type(forecaster.model_).__name__
 
 
 def _show_seasons(result: "Forecast") -> None:

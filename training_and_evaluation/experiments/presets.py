@@ -11,6 +11,15 @@ from typing import Any
 
 from taylorformer.data_wrangler.checks import check_choice
 from taylorformer.training_and_evaluation.experiments.paper_forecasts import paper_figures
+from taylorformer.training_and_evaluation.model_kinds import (
+    PAPER_BATCH_SIZE,
+    PAPER_DIRECT_LEARNING_RATE,
+    PAPER_DIRECT_STEPS,
+    PAPER_LEARNING_RATE,
+    PAPER_SIZES,
+    PAPER_STEPS,
+    SMALL_DIRECT_SIZES,
+)
 
 _RANGE = tuple[int, int]
 
@@ -177,9 +186,9 @@ def _series(data: str, horizon: int, source: str, seasons: tuple[str, ...]) -> E
         source=source,
         x_dims=1,
         y_dims=1,
-        batch_size=32,
-        learning_rate=3e-4,
-        iterations=40_000,
+        batch_size=PAPER_BATCH_SIZE,
+        learning_rate=PAPER_LEARNING_RATE,
+        iterations=PAPER_STEPS,
         target_permutations=0,
         num_context=(_CONTEXT_LENGTH, _CONTEXT_LENGTH),
         num_target=(horizon, horizon),
@@ -256,6 +265,12 @@ def _ablation(name: str, note: str, **settings: Any) -> NetworkPreset:
     )
 
 
+def _paper_sizes(kind: str) -> Mapping[str, Mapping[str, Any]]:
+    """Returns the sizes of the paper's forecasts, by the sources of the series."""
+    sources = {data: source for data, source, _ in _SERIES}
+    return {sources[data]: sizes for data, sizes in PAPER_SIZES[kind].items()}
+
+
 RELEASED = "released"
 """The preset of the authors' trained weights."""
 
@@ -267,17 +282,20 @@ def _direct(model: str, name: str, note: str) -> tuple[NetworkPreset, NetworkPre
     paper = NetworkPreset(
         name,
         model,
-        by_task={"electricity": {"width": 20, "num_heads": 4, "feed_forward": 512}},
+        by_task=_paper_sizes(name),
         autoregressive=False,
         note=f"{note}; the sizes of the paper",
-        training={"iterations": 15_000, "learning_rate": 1e-4},
+        training={
+            "iterations": PAPER_DIRECT_STEPS,
+            "learning_rate": PAPER_DIRECT_LEARNING_RATE,
+        },
         kinds=("series",),
         time_features=True,
     )
     small = dataclasses.replace(
         paper,
         architecture=f"{name}-small",
-        settings={"width": 32, "num_heads": 4, "feed_forward": 64},
+        settings=SMALL_DIRECT_SIZES,
         by_task={},
         note=f"{note}; small, for two processor cores",
         training={"iterations": 4_000, "learning_rate": 1e-3, "schedule": "cosine"},
@@ -294,8 +312,7 @@ _ALL_PRESETS = (
         {
             **_for_emnist(scale="bounded", min_scale=0.01),
             "series": {"dropout": 0.05},
-            "exchange": {"num_heads": 8, "head_dim": 12, "num_layers": 3},
-            "electricity": {"head_dim": 17, "width": 48, "dropout": 0.25},
+            **_paper_sizes("taylorformer"),
         },
         note="the sizes of ETT, without dropout; for series those of the paper",
         kinds=_EVERY_KIND,
@@ -303,25 +320,9 @@ _ALL_PRESETS = (
     NetworkPreset(
         "tnp",
         "TransformerNeuralProcess",
-        # The paper says how many layers and heads, and how many parameters for series.
         by_task={
             **_for_emnist(scale="bounded", min_scale=0.05, y_noise=0.05),
-            "ETTm2": {
-                "num_layers": 4,
-                "num_heads": 7,
-                "head_dim": 12,
-                "width": 48,
-                "feed_forward": 48,
-                "dropout": 0.05,
-            },
-            "exchange": {
-                "num_layers": 6,
-                "num_heads": 6,
-                "width": 48,
-                "feed_forward": 48,
-                "dropout": 0.1,
-            },
-            "electricity": {"num_layers": 6, "num_heads": 4, "width": 64, "dropout": 0.25},
+            **_paper_sizes("tnp"),
         },
         note="the autoregressive TNP-A of Nguyen and Grover (2022)",
         kinds=_EVERY_KIND,

@@ -12,16 +12,12 @@ from typing import Any, cast
 import keras
 import numpy as np
 
-from taylorformer.comparison_models.attentive_neural_process import AttentiveNeuralProcess
 from taylorformer.comparison_models.gaussian_process import GaussianProcess
-from taylorformer.comparison_models.neural_process import NeuralProcess
-from taylorformer.comparison_models.transformer_neural_process import TransformerNeuralProcess
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.data_wrangler.provenance import devices
 from taylorformer.data_wrangler.tables.window_set import WindowSet
 from taylorformer.data_wrangler.whole_files import open_replaced
 from taylorformer.model.probabilistic_model import ProbabilisticModel
-from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.experiments.consistency import (
     Consistency,
     measure_consistency,
@@ -36,23 +32,13 @@ from taylorformer.training_and_evaluation.experiments.scores import (
 )
 from taylorformer.training_and_evaluation.experiments.series_scores import score_windows
 from taylorformer.training_and_evaluation.experiments.settings import ExperimentSettings
+from taylorformer.training_and_evaluation.model_classes import MODELS
 from taylorformer.training_and_evaluation.training.progress import TrainingBar, WorkProgress
 from taylorformer.training_and_evaluation.training.resumable_fit import (
     ScoreNames,
     TrainingProgress,
     resumable_fit,
 )
-
-MODELS = {
-    model.__name__: model
-    for model in (
-        Taylorformer,
-        TransformerNeuralProcess,
-        AttentiveNeuralProcess,
-        NeuralProcess,
-    )
-}
-"""The classes of models, by the names in presets."""
 
 MODEL_FILE = "model.keras"
 SCORES_FILE = "scores.npz"

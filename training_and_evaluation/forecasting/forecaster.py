@@ -23,6 +23,7 @@ from taylorformer.data_wrangler.checks import (
 )
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
 from taylorformer.data_wrangler.tables.columns import Columns
+from taylorformer.data_wrangler.tables.common_seasons import common_seasons
 from taylorformer.data_wrangler.tables.frames import (
     ForeignTable,
     as_frame,
@@ -48,9 +49,11 @@ from taylorformer.data_wrangler.tables.split import (
 )
 from taylorformer.data_wrangler.tables.windows import Windows
 from taylorformer.data_wrangler.whole_files import find_file, replaced_together
+from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.saved_model_folder import check_export_folder
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.forecasting.backtest import Backtest, backtest
+from taylorformer.training_and_evaluation.forecasting.fixed_windows import FixedWindows
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
 from taylorformer.training_and_evaluation.forecasting.left_out import (
     backtest_starts,
@@ -75,7 +78,10 @@ from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
     SavedPretrained,
     read_saved,
 )
-from taylorformer.training_and_evaluation.forecasting.settings import ForecasterSettings
+from taylorformer.training_and_evaluation.forecasting.settings import (
+    SEASONS_OF_MODEL,
+    ForecasterSettings,
+)
 from taylorformer.training_and_evaluation.forecasting.table_reading import (
     ID_COLUMN,
     Table,
@@ -89,7 +95,9 @@ from taylorformer.training_and_evaluation.forecasting.training_seen import (
     fingerprint,
     x_range,
 )
+from taylorformer.training_and_evaluation.model_classes import MODELS
 from taylorformer.training_and_evaluation.training.resumable_fit import (
+    ScoreNames,
     TrainingProgress,
     resumable_fit,
 )
@@ -103,9 +111,10 @@ _MOST_NAIVE_WINDOWS = 4096
 class Forecaster(BaseEstimator):
     """Probabilistic forecasts of a table: fit, forecast, back-test, save and load.
 
-    The rows of each series are split in the order of time. Scaling is measured on the training
-    part only, the weights kept are those with the best likelihood on the validation part, and the
-    test part is left to `backtest`.
+    Every model reads the same tables, parts and windows, and is scored alike. The rows of each
+    series are split in the order of time. Scaling is measured on the training part only, the
+    weights kept are those with the best likelihood (of Autoformer and Informer, the best squared
+    error) on the validation part, and the test part is left to `backtest`.
 
     Example:
         >>> import numpy as np, pandas as pd
@@ -119,8 +128,11 @@ class Forecaster(BaseEstimator):
     Args:
         horizon: N_T, rows to forecast.
         context_length: N_C, rows that a forecast reads.
+        model: "taylorformer", "tnp", "anp", "np", "autoformer" or "informer". None: that of the
+            preset; without a preset, the Taylorformer.
         preset: the arguments of the model and how it is trained: a name in `PRESETS`, or a
-            `ForecastPreset`.
+            `ForecastPreset`; of the same model, if that is named too. None: the small preset of
+            the model ("compact" for the Taylorformer).
         scaling: "window" or "standard", see `WindowScaler`; None: that of the preset.
         max_steps: training steps; None: those of the preset.
         batch_size: B in training; None: that of the preset.
@@ -135,15 +147,23 @@ class Forecaster(BaseEstimator):
         upper: the largest value, likewise.
         integers: whether targets are whole numbers, such as counts: True, or one for each target.
             Samples are whole then, and densities are probabilities.
+        seasons: whose phases the model reads as time features, further dimensions of x: "auto":
+            those that at least half of the series show in the training part, see
+            `choose_seasons`; None: none; a number of steps, a length of time such as "7 days", or
+            up to three. "model": "auto" for Autoformer and Informer, which read no other times,
+            and none for the other models.
+        interpolate: for Autoformer and Informer, which have fixed lengths and read an even grid:
+            interpolate uneven times and missing rows linearly onto one. Otherwise these are an
+            error that names the first such row.
 
     Attributes:
-        model_: the trained `Taylorformer`; it reads and predicts scaled numbers.
+        model_: the trained model, such as a `Taylorformer`; it reads and predicts scaled numbers.
         scaler_: the `WindowScaler`.
         columns_: the `Columns` of the table.
         history_: a table of the training, one row an epoch, in scaled units.
         report_: what training saw, for people and for JSON. `left_out` maps the names of series
             that were not trained on to the reason, `notes` those of odd ones that were to what is
-            odd about them.
+            odd about them; `seasons` describes those of the time features, if there are any.
         settings_: the `ForecasterSettings` of the training: `set_params` does not change them.
 
     Raises:
@@ -155,7 +175,8 @@ class Forecaster(BaseEstimator):
         horizon: int = 96,
         context_length: int = 96,
         *,
-        preset: str | ForecastPreset = "compact",
+        model: str | None = None,
+        preset: str | ForecastPreset | None = None,
         scaling: str | None = None,
         max_steps: int | None = None,
         batch_size: int | None = None,
@@ -166,9 +187,12 @@ class Forecaster(BaseEstimator):
         lower: float | Sequence[float | None] | None = None,
         upper: float | Sequence[float | None] | None = None,
         integers: bool | Sequence[bool] = False,
+        seasons: Any = SEASONS_OF_MODEL,
+        interpolate: bool = False,
     ) -> None:
         self.horizon = horizon
         self.context_length = context_length
+        self.model = model
         self.preset = preset
         self.scaling = scaling
         self.max_steps = max_steps
@@ -180,6 +204,8 @@ class Forecaster(BaseEstimator):
         self.lower = lower
         self.upper = upper
         self.integers = integers
+        self.seasons = seasons
+        self.interpolate = interpolate
 
     @staticmethod
     def from_preset(preset: str = "prior", **settings: Any) -> "Forecaster | PretrainedForecaster":
@@ -309,14 +335,21 @@ class Forecaster(BaseEstimator):
         splits = [all_splits[name] for name in panel.names]
         starts = panel_window_starts(panel, splits, spec, "training")
         train_ends = [split.train_end for split in splits]
-        windows = Windows(panel, WindowScaler.fit(panel, spec, train_ends, preset.scaling, support))
+        seasons = common_seasons(panel, train_ends, settings.seasons)
+        scaler = WindowScaler.fit(panel, spec, train_ends, preset.scaling, support, seasons.periods)
+        windows = Windows(panel, scaler)
         left_out = [one for one in whole.series if one.name in odd.left_out]
         scaler = with_scales_of(windows.scaler, left_out, all_splits)
         validation = self._validation_starts(windows, splits, preset)
         validation_data = None
         if validation is not None:
             validation_data = windows.evaluation_dataset(validation, preset.batch_size)
-        model = self._new_model(settings, panel.num_covariates)
+        fixed = _fixed_windows(settings)
+        if fixed is not None:
+            fixed.check(
+                panel, starts if validation is None else np.concatenate([starts, validation])
+            )
+        model = self._new_model(settings, panel.num_covariates + len(seasons.periods))
         progress = TrainingProgress()
         try:
             resumable_fit(
@@ -328,7 +361,7 @@ class Forecaster(BaseEstimator):
                 preset.plan,
                 checkpoint=checkpoint,
                 resume=resume,
-                fingerprint=fingerprint(settings, windows, splits),
+                fingerprint=fingerprint(settings, model.get_config(), windows, splits),
                 callbacks=callbacks,
                 progress=progress,
             )
@@ -356,7 +389,9 @@ class Forecaster(BaseEstimator):
                     "training_steps": progress.steps,
                     "best_step": progress.best_step,
                 }
-        scores = self.history_.get("validation_teacher_forced_nll")
+                if seasons.periods:
+                    self.report_["seasons"] = seasons.describe()
+        scores = self.history_.get(ScoreNames.of(model).validation_choice)
         if scores is not None and not np.isfinite(scores).any():
             warnings.warn(
                 "no score of the validation part is finite: the weights that are kept were not "
@@ -385,13 +420,16 @@ class Forecaster(BaseEstimator):
         return evenly_spaced(starts, preset.max_validation_windows)
 
     @staticmethod
-    def _new_model(settings: ForecasterSettings, num_covariates: int) -> Taylorformer:
-        # Time alone says which points are neighbours: a covariate does not bring stamps together.
-        neighbour_dims = 1 if num_covariates else None
+    def _new_model(settings: ForecasterSettings, num_features: int) -> ProbabilisticModel:
         preset = settings.preset
-        model = Taylorformer(
-            **preset.model_arguments, neighbour_dims=neighbour_dims, seed=settings.seed
-        )
+        model_class = MODELS[preset.kind.class_name]
+        arguments = {**preset.model_arguments, "seed": settings.seed}
+        if model_class is Taylorformer:
+            # Time alone says which points are neighbours: features do not bring stamps together.
+            arguments["neighbour_dims"] = 1 if num_features else None
+        if preset.kind.reads_even_grid:
+            arguments["interpolate"] = settings.interpolate
+        model: ProbabilisticModel = model_class(**arguments)
         model.compile(preset.plan.make_optimizer(), run_eagerly=settings.run_eagerly)
         return model
 
@@ -427,8 +465,8 @@ class Forecaster(BaseEstimator):
             future: the rows to forecast: a table of the time column, the covariates if there are
                 any, and the ids if there are several series. Its target columns are not read. None:
                 the stamps of `continue_stamps`; one warning names those that are a guess.
-            horizon: how many rows; another number than in training is allowed. None: all rows of
-                `future`, or those of training.
+            horizon: how many rows; another number than in training is allowed, but not for
+                Autoformer and Informer. None: all rows of `future`, or those of training.
             num_samples: S.
             seed: of the samples.
             batch_size: series to draw at once; it does not change the samples.
@@ -446,7 +484,9 @@ class Forecaster(BaseEstimator):
             NotFittedError: before `fit`.
             TypeError, ValueError: a table that cannot be read, or `future` is missing where the
                 covariates need it, or stamps of it that do not follow; or no series that can be
-                forecast.
+                forecast. For Autoformer and Informer also another horizon, and stamps of `future`
+                that are off the grid; a series with too few rows, or with uneven or missing ones,
+                counts as one that cannot be forecast.
         """
         self._check_fitted()
         num_samples = check_integer("num_samples", num_samples, 1)
@@ -465,6 +505,10 @@ class Forecaster(BaseEstimator):
         spec = self.scaler_.spec
         num_rows = spec.horizon if horizon is None and future is None else horizon
         odd = odd_in_forecast(whole, self.scaler_, self._new_names(whole))
+        fixed = _fixed_windows(self.settings_)
+        if fixed is not None:
+            fixed.check_horizon(horizon)
+            fixed.leave_out_short(odd, whole)
         longer_series, guesses = extend_each(
             whole,
             odd,
@@ -476,8 +520,10 @@ class Forecaster(BaseEstimator):
             freq,
             unsorted,
         )
+        if fixed is not None:
+            fixed.leave_out_uneven(odd, whole, longer_series, future is not None)
         panel = without_left_out(whole, odd)
-        extended = list(longer_series.values())
+        extended = [longer_series[name] for name in panel.names]
         scaler = self._scaler_for(panel)
         lengths = [
             (min(spec.context_length, one.num_rows), longer.num_rows - one.num_rows)
@@ -600,11 +646,12 @@ class Forecaster(BaseEstimator):
             step: rows from one window to the next, counted back from the last one. None: the
                 horizon, so that no target is scored twice.
             num_windows: at most this many for each series, the last ones. None: all.
-            horizon: N_T, None: that of training.
+            horizon: N_T, None: that of training, which Autoformer and Informer always have.
             num_samples: S. 0: only the teacher-forced scores.
             seed: of the samples.
             batch_size: windows to draw at once; it does not change the scores.
-            season: adds the line that repeats the last season; see `naive.seasonal`.
+            season: adds the line that repeats the last season; see `naive.seasonal`. (It is not
+                among the arguments of the model.)
             units: "user", or "scaled" for the standardised numbers of papers.
             context_inside: windows have their context in the part too, as in the paper's test sets.
             unsorted: see `fit`.
@@ -617,11 +664,15 @@ class Forecaster(BaseEstimator):
         Raises:
             NotFittedError: before `fit`.
             ValueError: a table that cannot be read, a part that is too short, no series that was
-                there in training, or nothing to score.
+                there in training, or nothing to score; for Autoformer and Informer another
+                horizon, and windows with uneven or missing rows.
         """
         self._check_fitted()
         check_choice("part", part, PARTS)
         horizon = check_optional_integer("horizon", horizon, 1) or self.scaler_.spec.horizon
+        fixed = _fixed_windows(self.settings_)
+        if fixed is not None:
+            fixed.check_horizon(horizon)
         step = check_optional_integer("step", step, 1) or horizon
         num_windows = check_optional_integer("num_windows", num_windows, 1)
         whole = self._panel(data, unsorted, duplicates)[0]
@@ -643,6 +694,8 @@ class Forecaster(BaseEstimator):
         starts = np.concatenate(
             [chosen[name] + first for name, first in zip(panel.names, panel.offsets, strict=False)]
         )
+        if fixed is not None:
+            fixed.check(panel, starts)
         warn_once(odd.describe("the back-test"))
         result = backtest(
             self.model_,
@@ -654,6 +707,7 @@ class Forecaster(BaseEstimator):
             batch_size=batch_size,
             season=season,
             units=units,
+            name=self.settings_.preset.model,
             progress=progress,
         )
         return dataclasses.replace(result, left_out=odd.left_out, notes=odd.notes)
@@ -748,15 +802,17 @@ class Forecaster(BaseEstimator):
     def export(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes a SavedModel that reads the numbers of a table and forecasts in their units.
 
-        TensorFlow alone serves it. Endpoints:
+        TensorFlow alone serves it. Of Autoformer and Informer N_C and N_T are those of training.
+        Endpoints:
 
         - `serving_default`: `time_context` `[B, N_C]` and `time_target` `[B, N_T]` (float64: for
-          dates seconds, since any instant that is the same for one sequence; else the numbers of
-          the table), `y_context` `[B, N_C, D_y]` (float64, NaN = missing), `num_samples` and `seed`
-          (int32 scalars), `quantile_levels` `[Q]`; where there are covariates also
-          `covariates_context` and `covariates_target` `[B, N, D_c]`, and where there are several
-          series `series` `[B]` (int32, their indices in `scaler_.names`). It returns `mean`,
-          `stddev` `[B, N_T, D_y]` and `quantiles` `[B, N_T, D_y, Q]`, float64;
+          dates seconds, since any instant that is the same for one sequence, but since 1970 (UTC)
+          where the model reads seasons; else the numbers of the table), `y_context`
+          `[B, N_C, D_y]` (float64, NaN = missing), `num_samples` and `seed` (int32 scalars),
+          `quantile_levels` `[Q]`; where there are covariates also `covariates_context` and
+          `covariates_target` `[B, N, D_c]`, and where there are several series `series` `[B]`
+          (int32, their indices in `scaler_.names`). It returns `mean`, `stddev` `[B, N_T, D_y]`
+          and `quantiles` `[B, N_T, D_y, Q]`, float64;
         - `sample`: reads the same without `quantile_levels`, returns `samples` `[S, B, N_T, D_y]`;
         - `log_prob`: reads times, `y_context`, and `y_target` `[B, N_T, D_y]` (NaN = not scored),
           with covariates and `series` as above; returns `log_prob` `[B]`, the density in the units
@@ -806,6 +862,14 @@ class Forecaster(BaseEstimator):
         forecaster.x_range_ = saved.x_range
         forecaster.report_ = dict(saved.report)
         return forecaster
+
+
+def _fixed_windows(settings: ForecasterSettings) -> FixedWindows | None:
+    """Returns what the model can read, where that is not any window."""
+    kind = settings.preset.kind
+    if not kind.reads_even_grid:
+        return None
+    return FixedWindows(kind.class_name, settings.spec, settings.interpolate)
 
 
 def _records(history: pd.DataFrame) -> list[dict[str, Any]]:

@@ -63,7 +63,7 @@ def odd_in_training(panel: Panel, splits: Mapping[str, Split], spec: WindowSpec)
         # These say how many rows or values the one series lacks.
         splits[series[0].name].window_starts(spec, "training")
         WindowScaler.fit(panel, spec, ends)
-    _check_some(kept, odd, "can be trained on")
+    check_some(kept, odd, "can be trained on")
     if any(len(splits[one.name].rows("validation")) for one in kept) and len(kept) > 1:
         short = [one.name for one in kept if _starts(splits[one.name], spec, "validation") is None]
         if len(short) < len(kept):
@@ -103,7 +103,7 @@ def odd_in_forecast(panel: Panel, scaler: WindowScaler, new: Sequence[str]) -> O
         few, "not there in training, and too few values to measure a scale on: two are needed"
     )
     kept = odd.kept(panel)
-    _check_some(kept, odd, "can be forecast")
+    check_some(kept, odd, "can be forecast")
     what = "not there in training: its scale is measured on the rows that are given"
     odd.note(new, what)
     _compare(odd, panel, kept, scaler)
@@ -170,7 +170,7 @@ def backtest_starts(
             chosen[one.name] = starts
     if not chosen and panel.num_series == 1:
         splits[panel.names[0]].window_starts(spec, part, context_inside)
-    _check_some(odd.kept(panel), odd, f"can be scored in the {part} part")
+    check_some(odd.kept(panel), odd, f"can be scored in the {part} part")
     return chosen
 
 
@@ -183,7 +183,17 @@ def _starts(
         return None
 
 
-def _check_some(kept: Sequence[Series], odd: OddSeries, what: str) -> None:
+def check_some(kept: Sequence[Series], odd: OddSeries, what: str) -> None:
+    """Refuses a table of which no series is left.
+
+    Args:
+        kept: the series that are left.
+        odd: the others, with the reasons.
+        what: what cannot be done, such as "can be forecast".
+
+    Raises:
+        ValueError: no series is left.
+    """
     if not kept:
         raise ValueError(
             f"`data` must hold a series that {what}. Received: {by_reason(odd.left_out)}"
@@ -245,7 +255,7 @@ def extend_each(
             if future is not None or one.covariate_columns or panel.num_series == 1:
                 raise
             odd.leave_out([one.name], f"its next stamps are unknown: {error}")
-    _check_some(odd.kept(panel), odd, "can be forecast")
+    check_some(odd.kept(panel), odd, "can be forecast")
     return longer, describe_guesses(columns.time_column, guesses)
 
 

@@ -81,6 +81,8 @@ class SavedForecaster:
         settings = dict(content["settings"])
         settings["preset"] = ForecastPreset.from_config(settings["preset"])
         settings["fractions"] = tuple(settings["fractions"])
+        if isinstance(settings.get("seasons"), list):
+            settings["seasons"] = tuple(settings["seasons"])
         low, high = content["x_range"]
         return cls(
             settings,

@@ -4,7 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from taylorformer.data_wrangler.checks import check_integer
+from taylorformer.data_wrangler.checks import check_boolean, check_integer
+from taylorformer.data_wrangler.tables.seasons import plain_seasons
 from taylorformer.data_wrangler.tables.split import WindowSpec, check_fractions
 from taylorformer.data_wrangler.tables.value_support import (
     ValueSupport,
@@ -16,6 +17,9 @@ from taylorformer.training_and_evaluation.forecasting.presets import ForecastPre
 from taylorformer.training_and_evaluation.training.plan import LARGEST_TRAINING_SEED
 
 _OF_PRESET = ("scaling", "max_steps", "batch_size", "learning_rate")
+
+SEASONS_OF_MODEL = "model"
+"""The value of `seasons` that leaves them to the model."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +40,8 @@ class ForecasterSettings:
         fractions: shares of the training, validation and test part.
         seed: of the training.
         run_eagerly: train without graphs.
+        seasons: "auto" for those of the training part, None for none, or those that are named.
+        interpolate: whether the model interpolates uneven and missing rows.
         arguments: all arguments of the constructor, with NumPy's numbers as plain ones.
     """
 
@@ -44,6 +50,8 @@ class ForecasterSettings:
     fractions: tuple[float, ...]
     seed: int
     run_eagerly: bool
+    seasons: Any
+    interpolate: bool
     arguments: Mapping[str, Any]
 
     @classmethod
@@ -57,7 +65,17 @@ class ForecasterSettings:
         seed = check_integer("seed", arguments["seed"], 0, LARGEST_TRAINING_SEED)
         fractions = check_fractions(arguments["fractions"])
         given = {name: arguments[name] for name in _OF_PRESET if arguments.get(name) is not None}
-        preset = dataclasses.replace(find_preset(arguments["preset"]), **given)
+        preset = find_preset(arguments["preset"], arguments.get("model"))
+        preset = dataclasses.replace(preset, **given)
+        interpolate = check_boolean("interpolate", arguments.get("interpolate", False))
+        if interpolate and not preset.kind.reads_even_grid:
+            raise ValueError(
+                f"`interpolate` must be False for {preset.kind.class_name}, which reads rows at "
+                "any times. Received: interpolate=True"
+            )
+        seasons = plain_seasons(arguments.get("seasons", SEASONS_OF_MODEL))
+        if isinstance(seasons, list):
+            seasons = tuple(seasons)
         lower, upper = (check_bounds(name, arguments.get(name)) for name in ("lower", "upper"))
         integers = check_integers(arguments.get("integers", False))
         check_support(lower, upper, integers)
@@ -72,8 +90,22 @@ class ForecasterSettings:
             "lower": lower,
             "upper": upper,
             "integers": integers,
+            "seasons": seasons,
+            "interpolate": interpolate,
         }
-        return cls(spec, preset, fractions, seed, run_eagerly, {**arguments, **checked})
+        if seasons == SEASONS_OF_MODEL:
+            # Without time features these models know no times.
+            seasons = "auto" if preset.kind.reads_even_grid else None
+        return cls(
+            spec,
+            preset,
+            fractions,
+            seed,
+            run_eagerly,
+            seasons,
+            interpolate,
+            {**arguments, **checked},
+        )
 
     def support(self, num_columns: int) -> ValueSupport:
         """Returns which values the D_y columns can have.
@@ -86,7 +118,7 @@ class ForecasterSettings:
 
     @property
     def saved(self) -> dict[str, Any]:
-        """The arguments for a file, with the whole preset instead of its name."""
+        """The arguments for a file, with the whole preset, which names the model."""
         return {**self.arguments, "preset": self.preset}
 
     def changes(self, arguments: Mapping[str, Any]) -> list[str]:

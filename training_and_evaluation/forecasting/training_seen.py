@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from taylorformer.data_wrangler.tables.split import Split
 from taylorformer.data_wrangler.tables.stamps import NANOSECONDS
 from taylorformer.data_wrangler.tables.windows import Windows
 from taylorformer.training_and_evaluation.forecasting.settings import ForecasterSettings
+
+# The checkpoints of the first versions, which trained no other model, do not name it.
+_FIRST_MODEL = "taylorformer"
 
 
 class Borders(NamedTuple):
@@ -46,11 +49,27 @@ def x_range(windows: Windows, starts: np.ndarray) -> tuple[float, float]:
     return float(low.min() + middle), float(high.max() + middle)
 
 
-def fingerprint(settings: ForecasterSettings, windows: Windows, splits: Sequence[Split]) -> str:
-    """Digests all that the weights after each step depend on."""
-    plan = settings.preset.plan
-    config = settings.preset.get_config()
-    del config["name"]
+def fingerprint(
+    settings: ForecasterSettings,
+    model_config: Mapping[str, Any],
+    windows: Windows,
+    splits: Sequence[Split],
+) -> str:
+    """Digests all that the weights after each step depend on.
+
+    Args:
+        settings: of the training.
+        model_config: the arguments of the model, those included that the preset leaves out.
+        windows: of the training and the validation part.
+        splits: one for each series.
+    """
+    preset = settings.preset
+    plan, kind = preset.plan, preset.kind
+    config = {name: model_config[name] for name in kind.arguments} | preset.training_config
+    if preset.model != _FIRST_MODEL:
+        config["model"] = preset.model
+    if settings.interpolate:
+        config["interpolate"] = True
     if not plan.length_matters:
         # More steps are the same training, continued.
         del config["max_steps"]

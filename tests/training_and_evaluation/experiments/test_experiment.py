@@ -30,11 +30,7 @@ from taylorformer.training_and_evaluation.experiments.pictures import (
 )
 from taylorformer.training_and_evaluation.experiments.presets import ABLATION, MODEL_PRESETS, TASKS
 from taylorformer.training_and_evaluation.experiments.record import read_record, read_records
-from taylorformer.training_and_evaluation.experiments.run import (
-    MODELS,
-    make_model,
-    run_experiment,
-)
+from taylorformer.training_and_evaluation.experiments.run import make_model, run_experiment
 from taylorformer.training_and_evaluation.experiments.scores import mean_and_error, score_tasks
 from taylorformer.training_and_evaluation.experiments.settings import ExperimentSettings
 from taylorformer.training_and_evaluation.experiments.table import (
@@ -42,6 +38,7 @@ from taylorformer.training_and_evaluation.experiments.table import (
     markdown_table,
     table_rows,
 )
+from taylorformer.training_and_evaluation.model_classes import MODELS
 
 # Data sets stay graphs where everything else runs op by op, and TensorFlow says so.
 pytestmark = pytest.mark.filterwarnings("ignore:Even though the `tf.config")
