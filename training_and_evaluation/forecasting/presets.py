@@ -234,8 +234,8 @@ def find_preset(
     """Looks a preset up; returns a preset as it is.
 
     Example:
-        >>> find_preset("ett").model, find_preset(model="tnp").name, find_preset().name
-        ('taylorformer', 'tnp-compact', 'compact')
+        >>> find_preset("ett").model, find_preset(model="tnp").name
+        ('taylorformer', 'tnp-compact')
 
     Args:
         preset: its name, or the preset itself. None: the small one of the model.

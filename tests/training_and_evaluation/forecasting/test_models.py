@@ -13,6 +13,7 @@ import tensorflow as tf
 from forecasting import TINY
 from matplotlib.figure import Figure
 
+from taylorformer.comparison_models.direct_forecaster import DirectForecaster
 from taylorformer.data_wrangler.tables.common_seasons import common_seasons
 from taylorformer.data_wrangler.tables.panel import Panel
 from taylorformer.data_wrangler.tables.scaler import WindowScaler
@@ -21,7 +22,7 @@ from taylorformer.data_wrangler.tables.split import WindowSpec
 from taylorformer.data_wrangler.tables.windows import Windows
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
 from taylorformer.training_and_evaluation.forecasting.presets import PRESETS, ForecastPreset
-from taylorformer.training_and_evaluation.forecasting.serving import _Requests
+from taylorformer.training_and_evaluation.forecasting.serving import _Requests, export_forecaster
 from taylorformer.training_and_evaluation.forecasting.settings import ForecasterSettings
 from taylorformer.training_and_evaluation.model_classes import MODELS
 from taylorformer.training_and_evaluation.model_kinds import MODEL_KINDS
@@ -128,51 +129,83 @@ def test_every_model_is_scored_beside_the_naive_lines(fitted, table, tmp_path):
     assert fitted.model in result.plot_reliability().axes[0].get_title("left")
 
 
-def test_every_model_is_saved_and_served(fitted, table, tmp_path):
-    fitted.save(tmp_path / "model")
-    saved = json.loads((tmp_path / "model" / "forecaster.json").read_text())
+def test_every_model_is_saved(fitted, table, tmp_path):
+    fitted.save(tmp_path)
+    saved = json.loads((tmp_path / "forecaster.json").read_text())
     assert saved["settings"]["preset"]["model"] == fitted.model
-    again = Forecaster.load(tmp_path / "model")
+    again = Forecaster.load(tmp_path)
     assert again.get_params() == fitted.get_params()
     samples = fitted.forecast(table, num_samples=3).samples
     np.testing.assert_array_equal(again.forecast(table, num_samples=3).samples, samples)
 
-    again.export(tmp_path / "served")
-    served = tf.saved_model.load(str(tmp_path / "served"))
+
+def request_of(table, last=None):
+    """A request for the rows after the first `last` ones; of dates, in seconds since 1970."""
     seconds = (table["ds"] - pd.Timestamp("1970")).dt.total_seconds().to_numpy()
-    request = {
-        "time_context": seconds[np.newaxis, -CONTEXT:],
-        "y_context": table["y"].to_numpy()[np.newaxis, -CONTEXT:, np.newaxis],
-        "time_target": seconds[-1] + 86_400.0 * np.arange(1, HORIZON + 1)[np.newaxis],
-        "num_samples": np.int32(5),
-        "seed": np.int32(1),
+    rows = slice(len(table) if last is None else last)
+    past, values = seconds[rows][-CONTEXT:], table["y"].to_numpy()[rows][-CONTEXT:]
+    return {
+        "time_context": tf.constant(past[np.newaxis]),
+        "y_context": tf.constant(values[np.newaxis, :, np.newaxis]),
+        "time_target": tf.constant(past[-1] + 86_400.0 * np.arange(1, HORIZON + 1)[np.newaxis]),
     }
-    request = {name: tf.constant(value) for name, value in request.items()}
-    drawn = served.signatures["sample"](**request)["samples"].numpy()
+
+
+DRAWN = {"num_samples": tf.constant(5), "seed": tf.constant(1)}
+
+
+@pytest.mark.parametrize(
+    "model", [pytest.param(name, marks=[pytest.mark.slow] * (name != "np")) for name in MODEL_KINDS]
+)
+def test_every_model_is_served(model, table, tmp_path):
+    fitted = fitted_on_weeks(model)
+    fitted.export(tmp_path)
+    served = tf.saved_model.load(str(tmp_path)).signatures
+    drawn = served["sample"](**request_of(table), **DRAWN)["samples"].numpy()
     assert drawn.shape == (5, 1, HORIZON, 1) and np.isfinite(drawn).all()
     windows = Windows(fitted._panel(table, "error", "error")[0], fitted.scaler_)
     starts = windows.panel.offsets[1:] - windows.spec.length
-    inputs, y_target = windows.batch(starts)
-    density = fitted.model_.log_prob(inputs, y_target)
-    rows = slice(-windows.spec.length, -HORIZON)
-    scored = {
-        "time_context": tf.constant(seconds[np.newaxis, rows]),
-        "y_context": tf.constant(table["y"].to_numpy()[np.newaxis, rows, np.newaxis]),
-        "time_target": tf.constant(seconds[np.newaxis, -HORIZON:]),
-        "y_target": tf.constant(table["y"].to_numpy()[np.newaxis, -HORIZON:, np.newaxis]),
-    }
-    answer = served.signatures["log_prob"](**scored)["log_prob"].numpy()
-    expected = windows.inverse_log_prob(np.asarray(density), starts)
+    y_target = windows.truth(starts)
+    request = {**request_of(table, -HORIZON), "y_target": tf.constant(y_target)}
+    answer = served["log_prob"](**request)["log_prob"].numpy()
+    expected = windows.inverse_log_prob(fitted.model_.log_prob(*windows.batch(starts)), starts)
     np.testing.assert_allclose(answer, expected, rtol=1e-4)
 
-    shorter = {
-        name: value[:, -5:] if "context" in name else value for name, value in request.items()
-    }
-    if fitted.model in DIRECT:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="has fixed lengths: N_C = 12"):
-            served.signatures["sample"](**shorter)
-    else:
-        assert served.signatures["sample"](**shorter)["samples"].shape == (5, 1, HORIZON, 1)
+
+@keras.saving.register_keras_serializable("taylorformer_tests_of_forecasts")
+class LinearForecaster(DirectForecaster):
+    """The forecast of each target is a weighted sum of values and features."""
+
+    def build_layers(self, num_features):
+        self.dense = keras.layers.Dense(self.num_target * self.y_dims)
+        self.dense.build((None, self.num_context * (self.y_dims + num_features)))
+
+    def forecast_rows(self, values, context_features, target_features, training):
+        rows = tf.concat([values, context_features], axis=-1)
+        flat = tf.reshape(rows, [-1, rows.shape[1] * rows.shape[2]])
+        return tf.reshape(self.dense(flat), [-1, self.num_target, self.y_dims])
+
+
+def test_a_served_model_of_fixed_lengths_says_so(table, tmp_path):
+    series = Series.from_frame(table, "ds", "y")
+    spec, week = WindowSpec(CONTEXT, HORIZON), series.duration("7 days")
+    windows = Windows(series, WindowScaler.fit(series, spec, 50, periods=[week]))
+    starts = np.array([50])
+    inputs, y_target = windows.batch(starts)
+    model = LinearForecaster(seed=0, **{**_DIRECT, "encoder_layers": 2})
+    density = windows.inverse_log_prob(model.log_prob(inputs, y_target), starts)
+    export_forecaster(model, windows.scaler, tmp_path / "served")
+    served = tf.saved_model.load(str(tmp_path / "served")).signatures
+    request = request_of(table, 50 + CONTEXT)
+    scored = {**request, "y_target": tf.constant(windows.truth(starts))}
+    np.testing.assert_allclose(served["log_prob"](**scored)["log_prob"], density, rtol=1e-5)
+    assert served["sample"](**request, **DRAWN)["samples"].shape == (5, 1, HORIZON, 1)
+    shorter = {name: one[:, 1:] if "context" in name else one for name, one in request.items()}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="fixed lengths: N_C = 12 and N_T = 4"):
+        served["sample"](**shorter, **DRAWN)
+    uneven = {**request, "time_target": request["time_target"] + 86_400.0}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="reads an even grid"):
+        served["sample"](**uneven, **DRAWN)
 
 
 def test_training_resumes_to_the_last_bit(table, tmp_path):
@@ -390,7 +423,6 @@ def test_values_stay_inside_their_bounds(table):
 
 def test_forecasts_read_dates_in_any_unit(direct, table):
     """Seasons are in the unit of the training."""
-    assert isinstance(direct.model_, keras.Model)
     other = table.assign(ds=table["ds"].astype("datetime64[ms]"))
     expected = direct.forecast(table, num_samples=3).samples
     np.testing.assert_allclose(direct.forecast(other, num_samples=3).samples, expected, rtol=1e-5)
