@@ -39,6 +39,7 @@ SERIALIZABLE_MODULES = (
     "taylorformer.model.layers.attention",
     "taylorformer.model.layers.attention_block",
     "taylorformer.model.layers.dropout",
+    "taylorformer.model.layers.layer_normalization",
     "taylorformer.model.layers.local_taylor",
     "taylorformer.model.layers.mha_x",
     "taylorformer.model.layers.mha_x_net",

@@ -16,6 +16,8 @@ from taylorformer.cli import main
 from taylorformer.data_wrangler import read_table
 from taylorformer.training_and_evaluation import ExperimentSettings
 from taylorformer.training_and_evaluation.experiments.record import write_record
+from taylorformer.training_and_evaluation.forecasting import presets
+from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset
 
 FIT = ("--preset", "tiny", "--context-length", "6", "--horizon", "4")
 
@@ -66,6 +68,26 @@ def test_a_model_without_its_training_cannot_be_resumed(folder, run, tmp_path):
     output = ("--output", tmp_path / "f.csv")
     code, _, error = run("forecast", folder / "table.csv", "--model", model, *output)
     assert code == 2 and "that `Forecaster.save` wrote" in one_line(error)
+
+
+@pytest.mark.filterwarnings("ignore:Even though the `tf.config")
+def test_another_model_is_fitted_by_its_name(folder, run, tmp_path, monkeypatch, eagerly):
+    plan = {"batch_size": 4, "max_steps": 1, "max_validation_windows": 2}
+    sizes = {"width": 8, "num_heads": 2, "feed_forward": 8, "encoder_layers": 1}
+    tiny = ForecastPreset("tiny-informer", "informer", **plan, **sizes)
+    monkeypatch.setattr(presets, "PRESETS", {**presets.PRESETS, tiny.name: tiny})
+    words = (folder / "table.csv", "--model", tmp_path / "model")
+    settings = ("--architecture", "informer", "--preset", tiny.name, "--season", "7 days")
+    code, out, error = run("fit", *words, *FIT[2:], *settings, "--interpolate")
+    assert code == 0, error
+    assert "Time features: the phases of seasons, 7 days (named)." in out
+    saved = json.loads((tmp_path / "model" / "forecaster.json").read_text())["settings"]
+    assert saved["model"] == "informer" and saved["interpolate"]
+    code, out, error = run("backtest", *words, "--samples", "2", "--windows", "2")
+    assert code == 0, error
+    assert "informer" in out and "joint_nll" in out
+    code, _, error = run("forecast", *words, "--output", tmp_path / "f.csv", "--horizon", "5")
+    assert code == 2 and "`horizon` must be that of training, 4" in one_line(error)
 
 
 def test_overwriting_begins_when_the_new_training_does(folder, run, tmp_path):
@@ -330,6 +352,18 @@ WRONG = [
     ("fit nowhere.csv --model {new}", "mauna_loa_co2"),
     ("fit ETTm2 --model {new}", "ETTm2.csv"),
     ("fit {table} --model {new} --preset huge", "'huge'"),
+    ("fit {table} --model {new} --architecture lstm", "'lstm' is not one of"),
+    ("fit {table} --model {new} --architecture tnp --preset ett", "of the model 'tnp', such as"),
+    ("fit {table} --model {new} --interpolate", "must be False for Taylorformer"),
+    ("fit {table} --model {new} --season auto --season 7", "'auto' must be the only one"),
+    (
+        "fit {table} --model {new} --context-length 6 --horizon 4 --season 1",
+        "`seasons` must be at least two steps long",
+    ),
+    (
+        "fit {table} --model {new} --context-length 6 --horizon 4 --architecture informer",
+        "`interpolate=True` (`--interpolate`). Received: no value of `y` at 2020-01-",
+    ),
     ("fit {table} --model {new} --time when", "'when'"),
     ("fit {tmp} --model {new}", "must be a file that is there"),
     ("fit {table} --model {new} --horizon 0", "--horizon"),

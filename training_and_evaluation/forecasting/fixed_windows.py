@@ -147,14 +147,14 @@ class FixedWindows:
         if errors.max() > LARGEST_STEP_ERROR:
             row = int(pairs[(errors > LARGEST_STEP_ERROR).argmax()]) + 1
         elif errors.max() > _ROUNDING:
-            found = self._off_grid(series, starts)
-            if found is None:
+            off_grid = self._off_grid(series, starts)
+            if off_grid is None:
                 return None
-            row = found
+            row = off_grid
         else:
             return None
-        spans = series.time[row] - series.time[row - 1], step
-        here, usual = (span_text_of(float(span), series.time_unit) for span in spans)
+        spans = float(series.time[row] - series.time[row - 1]), step
+        here, usual = (span_text_of(span, series.time_unit) for span in spans)
         text = (
             f"{series.stamps[row]}, {here} after the row before it, where a usual step is {usual}"
         )

@@ -109,6 +109,8 @@ def _clock(seconds: float) -> str:
 class TrainingBar(keras.callbacks.Callback):
     """Shows training steps, the training score and the best validation score on a bar.
 
+    The score is the one that chooses the weights: the nll, or the squared error.
+
     `resumable_fit` says where it starts; in another training the steps are those of Keras.
 
     Args:
@@ -162,10 +164,12 @@ class TrainingBar(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         """Shows the scores of the epoch."""
         logs = logs or {}
-        note = f"nll {logs['nll']:.3f}" if "nll" in logs else ""
-        if "val_nll" in logs:
-            self._best = min(self._best, float(logs["val_nll"]))
-            note += f", validation {logs['val_nll']:.3f}, best {self._best:.3f}"
+        name = "nll" if getattr(self.model, "selected_by_nll", True) else self.model.mse_name
+        note = f"{name} {logs[name]:.3f}" if name in logs else ""
+        if f"val_{name}" in logs:
+            score = float(logs[f"val_{name}"])
+            self._best = min(self._best, score)
+            note += f", validation {score:.3f}, best {self._best:.3f}"
         self._note = note
         self._show(self._epoch_steps)
         if self._total is not None:
