@@ -92,11 +92,11 @@ def slow_auto_correlation(layer, query, key, value, shared=False):
     queries = [slow_dense(layer.query_dense, rows) for rows in query]
     keys = [slow_length(slow_dense(layer.key_dense, rows), count) for rows in key]
     values = [slow_length(slow_dense(layer.value_dense, rows), count) for rows in value]
-    found = np.array([slow_correlations(*pair) for pair in zip(queries, keys, strict=True)])
+    correlated = np.array([slow_correlations(*pair) for pair in zip(queries, keys, strict=True)])
     k = max(1, min(count, math.floor(layer.factor * math.log(count))))
     outputs = []
-    for correlation, rows in zip(found, values, strict=True):
-        ranked = found.mean(axis=0) if shared else correlation
+    for correlation, rows in zip(correlated, values, strict=True):
+        ranked = correlated.mean(axis=0) if shared else correlation
         delays = np.argsort(-ranked)[:k]
         rows = slow_aggregate(rows, delays, slow_weights(correlation, delays))
         outputs.append(slow_dense(layer.output_dense, rows))
@@ -178,10 +178,10 @@ def test_correlations_are_sums_over_time(length):
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("count", [1, 3, 9])
 def test_the_largest_correlations_get_their_softmax(count, shared):
-    found = random_rows(4, 9)
-    weights = delay_weights(tf.constant(found), count, shared=shared).numpy()
-    for row, correlation in zip(weights, found, strict=True):
-        ranked = found.mean(axis=0) if shared else correlation
+    correlated = random_rows(4, 9)
+    weights = delay_weights(tf.constant(correlated), count, shared=shared).numpy()
+    for row, correlation in zip(weights, correlated, strict=True):
+        ranked = correlated.mean(axis=0) if shared else correlation
         delays = np.argsort(-ranked)[:count]
         expected = np.zeros(9)
         expected[delays] = slow_weights(correlation, delays)
@@ -305,6 +305,15 @@ def test_a_forecast_does_not_depend_on_its_batch():
     for b in (0, 3):
         alone = model({key: value[b : b + 1] for key, value in inputs.items()})["mean"]
         np.testing.assert_allclose(alone[0], together[b], **CLOSE)
+
+
+def test_points_that_all_sequences_share_are_those_of_each():
+    model = Autoformer(**SMALL)
+    inputs, _ = conformance.points(8, 4, 3, 1, times="even")
+    shared = {**inputs, **{key: inputs[key][:1] for key in ("x_context", "x_target")}}
+    copies = {key: np.repeat(value, 3, axis=0) for key, value in shared.items() if key[0] == "x"}
+    expected = model({**inputs, **copies})["mean"]
+    np.testing.assert_allclose(model(shared)["mean"], expected, **CLOSE)
 
 
 @pytest.mark.parametrize("training", [False, True], ids=["inference", "training"])
