@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from taylorformer.data_wrangler.checks import (
+    check_boolean,
     check_integer,
     check_number,
     check_optional_integer,
@@ -20,10 +21,11 @@ _FIRST_VARIANCE = 1 / 3
 
 @keras.saving.register_keras_serializable("taylorformer")
 class FeedForward(keras.layers.Layer):
-    """`Dropout(Dropout(gelu(rows W_1)) W_2)`, the feed-forward part of Autoformer.
+    """`Dropout(Dropout(gelu(rows W_1)) W_2)`: the feed-forward part of Autoformer and Informer.
 
-    The authors write it as convolutions of width 1 without a bias (Wu et al., 2021); that is the
-    same. gelu is the exact one, with the error function.
+    The authors write it as convolutions of width 1, without a bias in Autoformer (Wu et al., 2021)
+    and with one in Informer (Zhou et al., 2021); that is the same. gelu is the exact one, with the
+    error function.
 
     Example:
         >>> import tensorflow as tf
@@ -35,6 +37,7 @@ class FeedForward(keras.layers.Layer):
         width: width of the output.
         dropout: rate of the dropout, in [0, 1).
         seed: for the first weights and the dropout. None: at random.
+        use_bias: add a bias in both layers.
 
     Raises:
         TypeError, ValueError: an argument outside its range.
@@ -46,16 +49,18 @@ class FeedForward(keras.layers.Layer):
         width: int,
         dropout: float = 0.0,
         seed: int | None = None,
+        use_bias: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
         self.hidden_width = check_integer("hidden_width", hidden_width, 1)
         self.width = check_integer("width", width, 1)
         self.dropout = check_number("dropout", dropout, minimum=0, below=1)
+        self.use_bias = check_boolean("use_bias", use_bias)
         self.seed = seed = check_optional_integer("seed", seed, 0)
         policy = self.dtype_policy
         self.hidden_dense, self.output_dense = (
-            seeded_dense(units, seed, child, policy, name, use_bias=False, variance=_FIRST_VARIANCE)
+            seeded_dense(units, seed, child, policy, name, self.use_bias, _FIRST_VARIANCE)
             for child, (name, units) in enumerate(
                 (("hidden", self.hidden_width), ("output", self.width))
             )
@@ -98,4 +103,5 @@ class FeedForward(keras.layers.Layer):
             "width": self.width,
             "dropout": self.dropout,
             "seed": self.seed,
+            "use_bias": self.use_bias,
         }

@@ -2,6 +2,7 @@ from . import comparison_models, data_wrangler, model, training_and_evaluation
 from ._registry import load_model
 from .comparison_models.attentive_neural_process import AttentiveNeuralProcess
 from .comparison_models.autoformer import Autoformer
+from .comparison_models.informer import Informer
 from .comparison_models.neural_process import NeuralProcess
 from .comparison_models.transformer_neural_process import TransformerNeuralProcess
 from .data_wrangler.features.representation_extractor import RepresentationExtractor
@@ -26,6 +27,7 @@ __all__ = [
     "Autoformer",
     "Forecast",
     "Forecaster",
+    "Informer",
     "LocalTaylor",
     "MultiHeadAttention",
     "NeuralProcess",
