@@ -17,9 +17,14 @@ from taylorformer.comparison_models.autoformer import Autoformer
 from taylorformer.comparison_models.autoformer_decoder_layer import AutoformerDecoderLayer
 from taylorformer.comparison_models.autoformer_encoder_layer import AutoformerEncoderLayer
 from taylorformer.comparison_models.circular_convolution import CircularConvolution
+from taylorformer.comparison_models.distilling import Distilling
 from taylorformer.comparison_models.feed_forward import FeedForward
+from taylorformer.comparison_models.informer import Informer
+from taylorformer.comparison_models.informer_decoder_layer import InformerDecoderLayer
+from taylorformer.comparison_models.informer_encoder_layer import InformerEncoderLayer
 from taylorformer.comparison_models.mlp import MLP
 from taylorformer.comparison_models.neural_process import NeuralProcess
+from taylorformer.comparison_models.prob_sparse_attention import ProbSparseAttention
 from taylorformer.comparison_models.seasonal_layer_norm import SeasonalLayerNorm
 from taylorformer.comparison_models.series_decomposition import SeriesDecomposition
 from taylorformer.comparison_models.transformer_block import TransformerBlock
@@ -256,6 +261,37 @@ LAYERS = [
         lambda **kw: AutoformerDecoderLayer(2, 8, 6, 2, 3, 1.5, dropout=0.1, seed=1, **kw),
         lambda c, t: ((_random(3, c + t, 8), _random(3, 2 * t, 7)), {}),
     ),
+    LayerCase(
+        "prob_sparse_attention",
+        lambda **kw: ProbSparseAttention(**_BLOCK, factor=1, seed=1, **kw),
+        lambda c, t: ((_random(3, c + t, 5), _random(3, 2 * t, 6), _random(3, 2 * t, 7)), {}),
+        dtype_follows_policy=True,
+    ),
+    LayerCase(
+        "prob_sparse_attention_causal",
+        lambda **kw: ProbSparseAttention(**_BLOCK, factor=1, causal=True, seed=1, **kw),
+        lambda c, t: ((_random(3, c + t, 5), _random(3, c + t, 6), _random(3, c + t, 7)), {}),
+        dtype_follows_policy=True,
+    ),
+    LayerCase(
+        "distilling",
+        lambda **kw: Distilling(8, seed=1, **kw),
+        lambda c, t: ((_random(3, c + t, 8),), {}),
+    ),
+    LayerCase(
+        "informer_encoder_layer",
+        lambda **kw: InformerEncoderLayer(
+            **_BLOCK, feed_forward=6, factor=1, dropout=0.1, seed=1, **kw
+        ),
+        lambda c, t: ((_random(3, c + t, 8),), {}),
+    ),
+    LayerCase(
+        "informer_decoder_layer",
+        lambda **kw: InformerDecoderLayer(
+            **_BLOCK, feed_forward=6, factor=1, dropout=0.1, seed=1, **kw
+        ),
+        lambda c, t: ((_random(3, c + t, 8), _random(3, 2 * t, 8)), {}),
+    ),
     LayerCase("mha_x", lambda **kw: MHAX(**TINY, seed=1, **kw), _tower_arguments(6, 1)),
     LayerCase("mha_xy", lambda **kw: MHAXY(**TINY, seed=1, **kw), _tower_arguments(6, 3, 2)),
     LayerCase("mha_x_net", lambda **kw: MHAXNet(**TINY, seed=1, **kw), _feature_arguments),
@@ -358,6 +394,15 @@ def _autoformer(**settings: Any) -> Callable[..., Autoformer]:
     return make
 
 
+def _informer(**settings: Any) -> Callable[..., Informer]:
+    def make(**more: Any) -> Informer:
+        small = {"num_heads": 2, "width": 8, "feed_forward": 6, "factor": 1}
+        defaults = {**small, "dropout": 0.0, "seed": 3, "predict_samples": 4}
+        return Informer(**{**defaults, **settings, **more})
+
+    return make
+
+
 MODELS = [
     ModelCase("taylorformer", _taylorformer()),
     ModelCase("taylorformer_2d", _taylorformer(taylor_order=1, num_neighbours=3), 2, 2),
@@ -390,6 +435,15 @@ MODELS = [
     ModelCase(
         "autoformer_interpolating",
         _autoformer(interpolate=True, start_length=2, factor=2.0, decoder_layers=2),
+        2,
+        2,
+        autoregressive=False,
+        times="rising",
+    ),
+    ModelCase("informer", _informer(), autoregressive=False, times="even"),
+    ModelCase(
+        "informer_interpolating",
+        _informer(interpolate=True, start_length=2, distilling=False, decoder_layers=2),
         2,
         2,
         autoregressive=False,
