@@ -228,12 +228,23 @@ def test_delays_of_a_sine_are_its_period_and_the_aggregate_is_the_sine():
     assert set(np.flatnonzero(delay_weights(late, 4, shared=False)[0])) == {6, 30, 54, 78}
 
 
-def test_a_bias_of_query_or_key_would_change_nothing():
+def test_a_bias_of_the_query_would_change_nothing_and_of_the_key_where_no_zeros_follow():
     query, key = random_rows(2, 9, 3), random_rows(2, 9, 3, seed=1)
     plain, shifted = correlations(query, key), correlations(query + 2, key - 3)
     np.testing.assert_allclose(
         delay_weights(plain, 3, False), delay_weights(shifted, 3, False), **CLOSE
     )
+    short = key.copy()
+    short[:, 6:] = 0
+    plain = correlations(query, short)
+    np.testing.assert_allclose(
+        delay_weights(plain, 3, False),
+        delay_weights(correlations(query + 2, short), 3, False),
+        **CLOSE,
+    )
+    short[:, :6] -= 3
+    change = (correlations(query, short) - plain).numpy()
+    assert (np.ptp(change, axis=1) > 1).all()
 
 
 @pytest.mark.parametrize("size", [1, 3, 25])
