@@ -120,8 +120,9 @@ class AutoCorrelation(keras.layers.Layer):
     under every dtype policy.
 
     Keys and values of another length are cut to that of the query, or padded with zeros at the end.
-    Query and key have no bias: it would add one number to the correlations at all delays, which
-    changes neither the largest ones nor their softmax.
+    The query has no bias: it would add one number to the correlations at all delays, which changes
+    neither the largest ones nor their softmax. So would one of the key, unless zeros follow it:
+    `key_bias` is for keys of fewer rows than the query.
 
     Example:
         >>> import tensorflow as tf
@@ -136,6 +137,7 @@ class AutoCorrelation(keras.layers.Layer):
         width: width of the output.
         factor: c of `c log L`, above 0; the paper has 1 to 3.
         use_bias: biases of the values and of the output.
+        key_bias: a bias of the keys.
         seed: for the first weights. None: at random.
 
     Raises:
@@ -149,6 +151,7 @@ class AutoCorrelation(keras.layers.Layer):
         width: int,
         factor: float = 1.0,
         use_bias: bool = True,
+        key_bias: bool = False,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -158,6 +161,7 @@ class AutoCorrelation(keras.layers.Layer):
         self.width = check_integer("width", width, 1)
         self.factor = check_number("factor", factor, above=0)
         self.use_bias = check_boolean("use_bias", use_bias)
+        self.key_bias = check_boolean("key_bias", key_bias)
         self.seed = check_optional_integer("seed", seed, 0)
         projection = self.num_heads * self.head_dim
         self.query_dense, self.key_dense, self.value_dense, self.output_dense = (
@@ -173,7 +177,7 @@ class AutoCorrelation(keras.layers.Layer):
             for child, (name, units, bias) in enumerate(
                 (
                     ("query", projection, False),
-                    ("key", projection, False),
+                    ("key", projection, self.key_bias),
                     ("value", projection, self.use_bias),
                     ("output", self.width, self.use_bias),
                 )
@@ -233,6 +237,7 @@ class AutoCorrelation(keras.layers.Layer):
             "width": self.width,
             "factor": self.factor,
             "use_bias": self.use_bias,
+            "key_bias": self.key_bias,
             "seed": self.seed,
         }
 

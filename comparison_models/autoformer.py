@@ -162,7 +162,7 @@ class Autoformer(DirectForecaster):
 
         seasonal, trend = (self._last_rows(part) for part in self.decomposition(values))
         mean = tf.reduce_mean(values, axis=1, keepdims=True)
-        trend = tf.concat([trend, tf.repeat(mean, self.num_target, axis=1)], axis=1)
+        trend = tf.concat([trend, tf.tile(mean, [1, self.num_target, 1])], axis=1)
         seasonal = tf.pad(seasonal, [[0, 0], [0, self.num_target], [0, 0]])
         features = tf.concat([self._last_rows(context_features), target_features], axis=1)
         rows = self.target_embedding(seasonal, features, training=training)

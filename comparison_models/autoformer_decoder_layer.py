@@ -75,6 +75,7 @@ class AutoformerDecoderLayer(keras.layers.Layer):
                 head_width(width, num_heads),
                 width,
                 factor,
+                key_bias=part == "cross",
                 seed=child_seed(seed, child),
                 dtype=policy,
                 name=f"{part}_correlation",

@@ -41,7 +41,7 @@ _MASKED = (
 class DirectForecaster(ProbabilisticModel, abc.ABC):
     """Forecasts all targets at once from a context of fixed length on an even grid.
 
-    A subclass implements `build_layers` and `forecast_rows`, the network from a table of values to
+    A subclass implements `build_layers` and `forecast_rows`, the map from a table of values to
     one of forecasts. It is trained on the squared error. The likelihood is a Normal around the
     forecast whose scale is the same for every sequence and target, one for each output: the root of
     the mean squared error on validation data (Nivron et al., 2023, appendix), kept as the
@@ -55,7 +55,7 @@ class DirectForecaster(ProbabilisticModel, abc.ABC):
     the model is built with; any others are an error. `loss` is `mse`, in `fit` and in `evaluate`.
 
     Args:
-        width: width of every row in the network.
+        width: width of every row in the model.
         num_heads: H.
         feed_forward: width of the feed-forward parts.
         encoder_layers: layers of the encoder.
@@ -128,7 +128,7 @@ class DirectForecaster(ProbabilisticModel, abc.ABC):
         target_features: tf.Tensor,
         training: bool,
     ) -> tf.Tensor:
-        """Runs the network on an even grid.
+        """Runs the model on an even grid.
 
         Args:
             values: `[B, N_C, D_y]`, float32, none missing.
@@ -246,12 +246,12 @@ class DirectForecaster(ProbabilisticModel, abc.ABC):
                 ),
             ]
         with tf.control_dependencies([check for check in checks if check is not None]):
-            known = {}
+            sized = {}
             for key, tensor in batch.items():
                 if key != "y_support":
                     length = self.num_context if "context" in key else self.num_target
-                    known[key] = tf.ensure_shape(tensor, [None, length, *tensor.shape[2:]])
-            return known
+                    sized[key] = tf.ensure_shape(tensor, [None, length, *tensor.shape[2:]])
+            return sized
 
     # Forecast and likelihood.
 

@@ -28,14 +28,14 @@ def step_error(times: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         `[B]`: the largest distance of a time from its grid, in steps. Infinite where times do not
         rise; 0 where less than two rows are observed.
     """
-    start, step, first, several = _grid_of(times, mask)
+    start, step, first, has_two = _grid_of(times, mask)
     numbers = tf.cast(tf.range(tf.shape(times)[1]) - first[:, tf.newaxis], tf.float32)
     expected = start[:, tf.newaxis] + step[:, tf.newaxis] * numbers
     distance = tf.where(mask, tf.abs(times - expected), 0.0)
     largest = tf.reduce_max(distance, axis=1)
     rises = step > 0
     error = tf.where(rises, largest / tf.where(rises, step, 1.0), tf.constant(float("inf")))
-    return tf.where(several, error, 0.0)
+    return tf.where(has_two, error, 0.0)
 
 
 def even_times(times: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

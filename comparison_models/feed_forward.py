@@ -36,8 +36,8 @@ class FeedForward(keras.layers.Layer):
         hidden_width: width between the two layers.
         width: width of the output.
         dropout: rate of the dropout, in [0, 1).
-        use_bias: add a bias in both layers.
         seed: for the first weights and the dropout. None: at random.
+        use_bias: add a bias in both layers.
 
     Raises:
         TypeError, ValueError: an argument outside its range.
@@ -48,8 +48,8 @@ class FeedForward(keras.layers.Layer):
         hidden_width: int,
         width: int,
         dropout: float = 0.0,
-        use_bias: bool = False,
         seed: int | None = None,
+        use_bias: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
@@ -102,6 +102,6 @@ class FeedForward(keras.layers.Layer):
             "hidden_width": self.hidden_width,
             "width": self.width,
             "dropout": self.dropout,
-            "use_bias": self.use_bias,
             "seed": self.seed,
+            "use_bias": self.use_bias,
         }

@@ -13,6 +13,7 @@ from taylorformer.comparison_models.value_embedding import ValueEmbedding
 from taylorformer.data_wrangler.checks import check_boolean, check_integer
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
+from taylorformer.model.layers.layer_normalization import LayerNormalization
 from taylorformer.model.layers.rows import split_rows
 
 _LAYER_NORM_EPSILON = 1e-5
@@ -105,9 +106,7 @@ class Informer(DirectForecaster):
             for layer in range(self.decoder_layers)
         ]
         self.encoder_norm, self.decoder_norm = (
-            keras.layers.LayerNormalization(
-                epsilon=_LAYER_NORM_EPSILON, dtype="float32", name=f"{part}_norm"
-            )
+            LayerNormalization(epsilon=_LAYER_NORM_EPSILON, dtype="float32", name=f"{part}_norm")
             for part in ("encoder", "decoder")
         )
 

@@ -11,6 +11,7 @@ from taylorformer.data_wrangler.checks import check_number, plain_number
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
 from taylorformer.model.layers.dropout import Dropout
+from taylorformer.model.layers.layer_normalization import LayerNormalization
 
 _LAYER_NORM_EPSILON = 1e-5
 
@@ -86,9 +87,7 @@ class InformerDecoderLayer(keras.layers.Layer):
             for child, part in enumerate(("self", "cross"), start=2)
         )
         self.self_norm, self.cross_norm, self.output_norm = (
-            keras.layers.LayerNormalization(
-                epsilon=_LAYER_NORM_EPSILON, dtype="float32", name=f"{part}_norm"
-            )
+            LayerNormalization(epsilon=_LAYER_NORM_EPSILON, dtype="float32", name=f"{part}_norm")
             for part in ("self", "cross", "output")
         )
         self.feed_forward_part = FeedForward(

@@ -10,6 +10,7 @@ from taylorformer.comparison_models.prob_sparse_attention import ProbSparseAtten
 from taylorformer.data_wrangler.checks import check_number, plain_number
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.dropout import Dropout
+from taylorformer.model.layers.layer_normalization import LayerNormalization
 
 _LAYER_NORM_EPSILON = 1e-5
 
@@ -73,9 +74,7 @@ class InformerEncoderLayer(keras.layers.Layer):
             dropout, seed=child_seed(seed, 1), dtype=policy, name="attention_dropout"
         )
         self.attention_norm, self.output_norm = (
-            keras.layers.LayerNormalization(
-                epsilon=_LAYER_NORM_EPSILON, dtype="float32", name=f"{part}_norm"
-            )
+            LayerNormalization(epsilon=_LAYER_NORM_EPSILON, dtype="float32", name=f"{part}_norm")
             for part in ("attention", "output")
         )
         self.feed_forward_part = FeedForward(

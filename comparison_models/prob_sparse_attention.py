@@ -250,8 +250,8 @@ class ProbSparseAttention(keras.layers.Layer):
 
 def _length(rows: tf.Tensor) -> int | tf.Tensor:
     """Returns N of `[B, N, F]`, as an integer where it is known."""
-    known = rows.shape[1]
-    return tf.shape(rows)[1] if known is None else int(known)
+    length = rows.shape[1]
+    return tf.shape(rows)[1] if length is None else int(length)
 
 
 def _earlier(length: int) -> tf.Tensor:

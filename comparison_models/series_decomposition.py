@@ -45,10 +45,11 @@ class SeriesDecomposition(keras.layers.Layer):
         """
         rows = tf.cast(rows, tf.float32)
         beyond = self.kernel_size // 2
-        length = tf.shape(rows)[1]
-        first, last = (tf.slice(rows, [0, row, 0], [-1, 1, -1]) for row in (0, length - 1))
-        ends = (tf.repeat(end, beyond, axis=1) for end in (first, last))
-        before, after = ends
+        length = tf.shape(rows)[1] if rows.shape[1] is None else rows.shape[1]
+        before, after = (
+            tf.tile(tf.slice(rows, [0, row, 0], [-1, 1, -1]), [1, beyond, 1])
+            for row in (0, length - 1)
+        )
         padded = tf.concat([before, rows, after], axis=1)
         trend = tf.nn.avg_pool1d(padded, self.kernel_size, strides=1, padding="VALID")
         trend = tf.ensure_shape(trend, rows.shape)

@@ -168,8 +168,6 @@ def test_a_forecast_is_the_same_in_any_batch_and_at_any_time():
     model(inputs, training=True)
     model.distillings[0].norm.set_weights(_built(factor=1).distillings[0].norm.get_weights())
     np.testing.assert_array_equal(model(inputs)["mean"], together)
-    graph = tf.function(model)({key: tf.constant(value) for key, value in inputs.items()})
-    np.testing.assert_allclose(graph["mean"], together, rtol=1e-5, atol=1e-5)
     for number in range(5):
         alone = model({key: value[number : number + 1] for key, value in inputs.items()})
         np.testing.assert_allclose(alone["mean"][0], together[number], rtol=1e-5, atol=1e-5)
@@ -208,11 +206,11 @@ def test_it_learns_to_forecast_a_noisy_sine():
     model = Informer(**{**TINY, "width": 16, "feed_forward": 32}, factor=3)
     model.compile(keras.optimizers.Adam(3e-3))
     inputs, y_target = _sines(256, seed=0)
-    model.fit(inputs, y_target, batch_size=32, epochs=12, verbose=0)
+    model.fit(inputs, y_target, batch_size=32, epochs=9, verbose=0)
     inputs, y_target = _sines(64, seed=1)
     mse = np.mean(np.square(model(inputs)["mean"] - y_target))
     last = np.mean(np.square(inputs["y_context"][:, -1:] - y_target))
-    assert mse < 0.25 * last
+    assert mse < 0.15 * last
 
 
 def test_training_that_is_stopped_resumes_to_the_same_weights(tmp_path):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 Figure = tuple[float, float]
 """Mean and standard deviation over runs."""
 
-_ARCHITECTURES = ("taylorformer", "tnp", "autoformer", "informer")
+_PRESETS = ("taylorformer", "tnp", "autoformer", "informer")
 _HORIZONS = (96, 192, 336, 720)
 
 _NLL = {
@@ -72,6 +72,6 @@ def paper_figures(data: str, horizon: int) -> Mapping[str, Mapping[str, Figure]]
     """
     row = _HORIZONS.index(horizon)
     return {
-        name: dict(zip(_ARCHITECTURES, table[data][row], strict=True))
+        name: dict(zip(_PRESETS, table[data][row], strict=True))
         for name, table in (("nll", _NLL), ("mse", _MSE))
     }

@@ -203,10 +203,12 @@ def _series(data: str, horizon: int, source: str, seasons: tuple[str, ...]) -> E
 
 # Hourly data, on which Autoformer and Informer are usually compared.
 _NOT_IN_THE_PAPER = ("etth1",)
+# No year for the others: their training parts have less than three, and on ETTh1 validation errors
+# were larger with its phase, and rose from one evaluation to the next.
 _SERIES = (
-    ("ett", "ETTm2", ("1D", "7D", "365.25D")),
+    ("ett", "ETTm2", ("1D", "7D")),
     ("exchange", "exchange", ("7D", "365.25D")),
-    ("electricity", "electricity", ("1D", "7D", "365.25D")),
+    ("electricity", "electricity", ("1D", "7D")),
 )
 
 _PAPER_IMAGES = {"num_context": (6, 200), "num_target": (3, 197)}
@@ -242,7 +244,7 @@ _ALL_TASKS = (
         for data, source, seasons in _SERIES
         for horizon in _HORIZONS
     ),
-    _series("etth1", 96, "ETTh1", ("1D", "7D", "365.25D")),
+    _series("etth1", 96, "ETTh1", ("1D", "7D")),
 )
 
 TASKS: Mapping[str, ExperimentTask] = {task.name: task for task in _ALL_TASKS}
@@ -298,7 +300,7 @@ def _direct(model: str, name: str, note: str) -> tuple[NetworkPreset, NetworkPre
         settings=SMALL_DIRECT_SIZES,
         by_task={},
         note=f"{note}; small, for two processor cores",
-        training={"iterations": 4_000, "learning_rate": 1e-3, "schedule": "cosine"},
+        training={"iterations": 2_000, "learning_rate": 1e-3, "schedule": "cosine"},
     )
     return paper, small
 

@@ -142,7 +142,7 @@ def run_experiment(
     if not settings.preset.trained:
         raise ValueError(
             "`architecture` must be a preset that is trained. "
-            f"Received: {settings.architecture}; see `score_released`"
+            f"Received: {settings.model_name}; see `score_released`"
         )
     path, checkpoint = settings.record_path(output), settings.checkpoint_path(output)
     there = next((file for file in (path, checkpoint) if file.exists()), None)

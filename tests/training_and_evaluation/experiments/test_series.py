@@ -133,7 +133,7 @@ def test_windows_are_those_of_the_papers_code(folder):
 
 def test_time_features_are_phases(folder):
     data = load_task(TASKS["electricity-96"], 3, 5, folder, time_features=True)
-    assert data.x_dims == 7
+    assert data.x_dims == 5
     held = data.test["test"]
     assert isinstance(held.windows, Windows)
     inputs, _ = held.windows.batch(held.starts[:1])
