@@ -13,16 +13,21 @@ from taylorformer.data_wrangler.tables.seasons import (
     Seasons,
     choose_seasons,
 )
+from taylorformer.data_wrangler.tables.series import Series
 
 # Of a larger panel so many series, evenly spaced, say which seasons it has: a search in one takes
 # about a tenth of a second.
 _MOST_SERIES = 32
 # A season of fewer columns than this share is not one of the panel.
 _LEAST_SHARE = 0.5
+# From fewer cycles a model learns the years that it saw, not the season.
+_FEWEST_CYCLES = 3
 
 
 def common_seasons(panel: Panel, num_train_rows: Sequence[int], seasons: Any = "auto") -> Seasons:
     """Returns the seasons that at least half of the columns of a panel show, at most three.
+
+    Each of them shows it at least three times, unless a user names the seasons.
 
     Example:
         >>> import pandas as pd
@@ -48,7 +53,7 @@ def common_seasons(panel: Panel, num_train_rows: Sequence[int], seasons: Any = "
     count = min(len(parts), _MOST_SERIES)
     chosen = [parts[index] for index in np.linspace(0, len(parts) - 1, count).astype(np.int64)]
     every = [
-        choose_seasons(one, "auto", column)
+        _often_seen(choose_seasons(one, "auto", column), one)
         for one in chosen
         if one.num_rows > 1
         for column in range(one.num_columns)
@@ -63,3 +68,10 @@ def common_seasons(panel: Panel, num_train_rows: Sequence[int], seasons: Any = "
     common = [one for one in ordered if counts[one] >= _LEAST_SHARE * len(every)]
     first = every[0] if every else Seasons(time_unit=panel.time_unit)
     return dataclasses.replace(first, periods=tuple(common[:NUM_PERIODS]))
+
+
+def _often_seen(seasons: Seasons, series: Series) -> Seasons:
+    """Returns the seasons of which a series has enough cycles."""
+    span = float(series.time[-1] - series.time[0]) + seasons.step
+    periods = (period for period in seasons.periods if span >= _FEWEST_CYCLES * period)
+    return dataclasses.replace(seasons, periods=tuple(periods))

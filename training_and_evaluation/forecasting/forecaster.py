@@ -148,9 +148,9 @@ class Forecaster(BaseEstimator):
         integers: whether targets are whole numbers, such as counts: True, or one for each target.
             Samples are whole then, and densities are probabilities.
         seasons: whose phases the model reads as time features, further dimensions of x: "auto":
-            those that at least half of the series show in the training part, see
-            `choose_seasons`; None: none; a number of steps, a length of time such as "7 days", or
-            up to three. "model": "auto" for Autoformer and Informer, which read no other times,
+            those that at least half of the series show three times or more in the training part,
+            see `choose_seasons`; None: none; a number of steps, a length of time such as "7 days",
+            or up to three. "model": "auto" for Autoformer and Informer, which read no other times,
             and none for the other models.
         interpolate: for Autoformer and Informer, which have fixed lengths and read an even grid:
             interpolate uneven times and missing rows linearly onto one. Otherwise these are an

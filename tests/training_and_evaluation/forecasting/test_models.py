@@ -311,6 +311,8 @@ def test_seasons_of_a_panel_are_those_that_half_of_it_shows(rng):
     fewer = Panel([series("a", 7), series("b", 7), series("c", 31)])
     assert common_seasons(fewer, [140] * 3).describe() == "7 days"
     assert common_seasons(fewer, [140] * 3, None).periods == ()
+    # Of 31 days there are fewer than three cycles.
+    assert common_seasons(panel, [80] * 4).describe() == "7 days"
     assert common_seasons(fewer, [100] * 3, (14, "year")).describe().endswith("(named)")
 
 
