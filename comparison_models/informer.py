@@ -120,7 +120,8 @@ class Informer(DirectForecaster):
         values, features = (None, None, self.y_dims), (None, None, num_features)
         for embedding in (self.context_embedding, self.decoder_embedding):
             embedding.build(values, features)
-        for layer in (*self.encoder, *self.distillings, self.encoder_norm, self.decoder_norm):
+        layers: list[keras.layers.Layer] = [*self.encoder, *self.distillings]
+        for layer in (*layers, self.encoder_norm, self.decoder_norm):
             layer.build(inner)
         for layer in self.decoder:
             layer.build(inner, inner)

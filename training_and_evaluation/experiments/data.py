@@ -134,12 +134,13 @@ def _series_data(
     """
     if task.num_context is None or task.num_target is None:
         raise ValueError(f"a task of a series must have fixed lengths. Received: {task.name}")
-    series = load_dataset(task.source, data_dir)
+    parts = [load_dataset(task.source, data_dir, column) for column in task.columns or (None,)]
+    series = _side_by_side(parts)
     spec = WindowSpec(task.num_context[0], task.num_target[0])
     split = Split.chronological(series.num_rows)
     about = {
         "data": task.source,
-        "column": str(series.target_columns[0]),
+        "columns": [str(name) for name in series.target_columns],
         "rows": series.num_rows,
         "values_sha256": hashlib.sha256(series.values.tobytes()).hexdigest(),
         "training_rows": split.train_end,
@@ -164,6 +165,15 @@ def _series_data(
     }
     x_dims = 1 + (series.covariate_values.shape[1] if time_features else 0)
     return TaskData(task, training, held_out("validation", validation), tests, about, {}, x_dims)
+
+
+def _side_by_side(parts: list[Series]) -> Series:
+    """Makes one series of many columns out of series at the same times."""
+    return dataclasses.replace(
+        parts[0],
+        values=np.concatenate([part.values for part in parts], axis=1),
+        target_columns=tuple(part.target_columns[0] for part in parts),
+    )
 
 
 def _with_phases(series: Series, seasons: tuple[str, ...]) -> Series:

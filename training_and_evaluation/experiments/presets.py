@@ -58,6 +58,7 @@ class ExperimentTask:
         seasons: of a series, the lengths of its seasons as pandas reads them; the first is that of
             the naive line, and models that read time features get the phases of all.
         free_running_sequences: of a series, how many test windows are forecast by samples.
+        columns: of a series, the names of the D_y columns. Empty: that of the data set.
     """
 
     name: str
@@ -81,6 +82,7 @@ class ExperimentTask:
     )
     seasons: tuple[str, ...] = ()
     free_running_sequences: int = 0
+    columns: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,7 +178,13 @@ _HORIZONS = (96, 192, 336, 720)
 _ALL_WINDOWS = 20_000
 
 
-def _series(data: str, horizon: int, source: str, seasons: tuple[str, ...]) -> ExperimentTask:
+def _series(
+    data: str,
+    horizon: int,
+    source: str,
+    seasons: tuple[str, ...],
+    columns: tuple[str, ...] = (),
+) -> ExperimentTask:
     """Makes a forecasting task: 96 context rows and a horizon."""
     paper = {} if data in _NOT_IN_THE_PAPER else paper_figures(data, horizon)
     log_likelihood = {name: (-nll, spread) for name, (nll, spread) in paper.get("nll", {}).items()}
@@ -198,10 +206,12 @@ def _series(data: str, horizon: int, source: str, seasons: tuple[str, ...]) -> E
         paper_mse={"test": paper["mse"]} if paper else {},
         seasons=seasons,
         free_running_sequences=128,
+        columns=columns,
     )
 
 
-# Hourly data, on which Autoformer and Informer are usually compared.
+# Hourly data in all seven columns, on which Autoformer and Informer are usually compared.
+_ETT_COLUMNS = ("OT", "HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL")
 _NOT_IN_THE_PAPER = ("etth1",)
 # No year for the others: their training parts have less than three, and on ETTh1 validation errors
 # were larger with its phase, and rose from one evaluation to the next.
@@ -244,7 +254,7 @@ _ALL_TASKS = (
         for data, source, seasons in _SERIES
         for horizon in _HORIZONS
     ),
-    _series("etth1", 96, "ETTh1", ("1D", "7D")),
+    _series("etth1", 96, "ETTh1", ("1D", "7D"), _ETT_COLUMNS),
 )
 
 TASKS: Mapping[str, ExperimentTask] = {task.name: task for task in _ALL_TASKS}
