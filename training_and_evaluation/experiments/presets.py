@@ -193,7 +193,7 @@ def _series(
         kind="series",
         source=source,
         x_dims=1,
-        y_dims=1,
+        y_dims=len(columns) or 1,
         batch_size=PAPER_BATCH_SIZE,
         learning_rate=PAPER_LEARNING_RATE,
         iterations=PAPER_STEPS,
