@@ -79,6 +79,15 @@ def empty_tensor(shape: Sequence[tf.Tensor | int], dtype: str) -> tf.Tensor:
     return tensor
 
 
+def sum_of_rows(values: tf.Tensor) -> tf.Tensor:
+    """Sums `[.., F]` over all axes but the last, as the gradient of a bias does.
+
+    It is quicker than `tf.reduce_sum`.
+    """
+    add = _private(tf.raw_ops, "BiasAddGrad", tf)
+    return add(out_backprop=values)
+
+
 def write_row(tensor: tf.Tensor, index: tf.Tensor, row: tf.Tensor) -> tf.Tensor:
     """Writes one row into the memory of a tensor, whoever else holds that tensor.
 

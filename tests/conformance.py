@@ -3,7 +3,7 @@
 A new layer or model joins by one line in `LAYERS` or `MODELS`; `test_conformance.py` does the rest.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -460,13 +460,36 @@ MODELS = [
 ]
 
 # Variants of models of which another one stands in the quick tests.
-_SLOW = ("taylorformer_second", "taylorformer_x_only", "taylorformer_xy_only", "tnp_2d")
-
-every_model = pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=case.name, marks=[pytest.mark.slow] if case.name in _SLOW else [])
-        for case in MODELS
-    ],
+_SLOW = (
+    "taylorformer_second",
+    "taylorformer_x_only",
+    "taylorformer_xy_only",
+    "tnp_2d",
+    "autoformer_interpolating",
+    "informer_interpolating",
 )
+# Layers of which models in the quick tests consist.
+_SLOW_LAYERS = (
+    "autoformer_encoder_layer",
+    "autoformer_decoder_layer",
+    "prob_sparse_attention",
+    "informer_encoder_layer",
+    "informer_decoder_layer",
+)
+
+
+def _parametrized(cases: Sequence[Any], slow: Sequence[str]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "case",
+        [
+            pytest.param(case, id=case.name, marks=[pytest.mark.slow] if case.name in slow else [])
+            for case in cases
+        ],
+    )
+
+
+every_model = _parametrized(MODELS, _SLOW)
 """Runs a test on every model, the variants among the slow tests."""
+
+every_layer = _parametrized(LAYERS, _SLOW_LAYERS)
+"""Runs a test on every layer, parts of models among the slow tests."""

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from taylorformer.data_wrangler.batch import prepare_batch
 
-layers = pytest.mark.parametrize("case", conformance.LAYERS, ids=lambda case: case.name)
+layers = conformance.every_layer
 models = conformance.every_model
 
 

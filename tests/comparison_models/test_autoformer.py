@@ -422,6 +422,7 @@ class StopAt(keras.callbacks.Callback):
         self.left -= 1
 
 
+@pytest.mark.slow
 def test_stopped_training_resumes_to_the_same_bits(tmp_path):
     plan = TrainingPlan(4, 1e-2, "constant", max_steps=4, steps_per_epoch=2)
     inputs, y_target = EVEN.data(batch_size=16)

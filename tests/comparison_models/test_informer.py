@@ -213,6 +213,7 @@ def test_it_learns_to_forecast_a_noisy_sine():
     assert mse < 0.15 * last
 
 
+@pytest.mark.slow
 def test_training_that_is_stopped_resumes_to_the_same_weights(tmp_path):
     inputs, y_target = _data(batch=8)
     data = tf.data.Dataset.from_tensor_slices((inputs, y_target))

@@ -204,7 +204,7 @@ def test_the_command(tiny, folder, tmp_path):
         done = runner.invoke(cli, [*words, "--architecture", name])
         assert done.exit_code == 0, done.output
     table = (tmp_path / "table.md").read_text()
-    assert table.count("naive: last value ") == 1
+    assert table.count("| naive: last value  ") == 1
     assert "autoformer-small" in table
     for name in ("samples.png", "validation-curves.png", "taylorformer-seed-0-samples.png"):
         assert (tmp_path / "electricity-96" / name).stat().st_size > 500

@@ -91,7 +91,7 @@ def test_report(report):
         assert row["free_running_crps"] == pytest.approx(mean)
     assert report["num_scored_points"] == 15
     assert report["seed"] == 3 and report["num_samples"] == 4
-    assert report["settings"]["preset"]["width"] == 8
+    assert report["settings"]["preset"]["model_arguments"]["width"] == 8
     assert report["training"]["training_steps"] == 2
     assert report["training"]["best_step"] in (1, 2)
     assert report["training"]["series"][""]["missing"] == {"co2": 59}
