@@ -52,7 +52,7 @@ _NOT_OF_PRIOR = ("target_permutations", "validation_sequences", "test_sequences"
 @click.option(
     "--schedule",
     type=click.Choice(["constant", "cosine"]),
-    default="constant",
+    show_default="constant, or that of the model's preset",
     help="Cosine lets the learning rate fall to 0 over all iterations.",
 )
 @options.number_option("--batch-size", _OF_TASK, "Sequences in a training step.")

@@ -148,6 +148,7 @@ def test_rows_are_written_into_the_same_memory():
             "_trainable_variables",
             lambda model: keras_private.optimized_weights(model.optimizer),
         ),
+        (tf.raw_ops, "BiasAddGrad", lambda _: keras_private.sum_of_rows(tf.zeros([2, 1]))),
         (tf.raw_ops, "Empty", lambda _: keras_private.empty_tensor([1], "float32")),
         (
             tf.raw_ops,
