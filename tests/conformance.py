@@ -466,6 +466,7 @@ _SLOW = (
     "taylorformer_xy_only",
     "tnp_2d",
     "autoformer_interpolating",
+    "informer",
     "informer_interpolating",
 )
 # Layers of which models in the quick tests consist.

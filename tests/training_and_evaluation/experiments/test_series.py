@@ -12,6 +12,7 @@ import pytest
 
 from taylorformer.cli import cli
 from taylorformer.data_wrangler.tables.windows import Windows
+from taylorformer.training_and_evaluation.experiments import series_scores
 from taylorformer.training_and_evaluation.experiments.data import load_task
 from taylorformer.training_and_evaluation.experiments.paper_forecasts import paper_figures
 from taylorformer.training_and_evaluation.experiments.pictures import plot_forecasts
@@ -48,8 +49,17 @@ def folder(tmp_path_factory):
     return folder
 
 
+# Samples are drawn target by target, which takes long without graphs.
+_NUM_TARGET = 5
+
+
 @pytest.fixture
 def tiny(monkeypatch, eagerly):
+    task = dataclasses.replace(
+        TASKS["electricity-96"], num_target=(_NUM_TARGET, _NUM_TARGET), free_running_sequences=2
+    )
+    monkeypatch.setitem(TASKS, task.name, task)
+    monkeypatch.setattr(series_scores, "NUM_SAMPLES", 3)
     for name, settings in _TINY.items():
         preset = dataclasses.replace(MODEL_PRESETS[name], settings=settings, by_task={})
         monkeypatch.setitem(MODEL_PRESETS, name, preset)
@@ -143,10 +153,9 @@ def test_time_features_are_phases(folder):
 
 
 @pytest.mark.parametrize("preset", _TINY)
-def test_a_run_is_put_on_record(tiny, folder, tmp_path, preset, monkeypatch):
-    task = dataclasses.replace(TASKS["electricity-96"], free_running_sequences=2)
-    monkeypatch.setitem(TASKS, task.name, task)
+def test_a_run_is_put_on_record(tiny, folder, tmp_path, preset):
     settings = ExperimentSettings.of("electricity-96", preset, **_SETTINGS)
+    task = settings.experiment_task
     data = load_task(task, 3, 5, folder, time_features=settings.preset.time_features)
     run = run_experiment(settings, tmp_path, data=data, show_progress=False)
     record = read_record(settings.record_path(tmp_path))
@@ -161,7 +170,7 @@ def test_a_run_is_put_on_record(tiny, folder, tmp_path, preset, monkeypatch):
     held = data.test["test"]
     inputs, y_target = held.windows.batch(held.starts)
     model = keras.models.load_model(settings.run_folder(tmp_path) / "model.keras")
-    nll = -np.float64(model.log_prob(inputs, y_target)) / 96
+    nll = -np.float64(model.log_prob(inputs, y_target)) / _NUM_TARGET
     np.testing.assert_allclose(run.scores["test"][f"{way}_nll"], nll, rtol=1e-4)
     assert scores["model"][f"{way}_nll"]["mean"] == pytest.approx(nll.mean(), rel=1e-4)
     assert scores[f"{way}_log_likelihood"]["mean"] == pytest.approx(-nll.mean(), rel=1e-4)
