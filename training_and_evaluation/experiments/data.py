@@ -140,7 +140,7 @@ def _series_data(
     split = Split.chronological(series.num_rows)
     about = {
         "data": task.source,
-        "columns": [str(name) for name in series.target_columns],
+        **_names_of(series),
         "rows": series.num_rows,
         "values_sha256": hashlib.sha256(series.values.tobytes()).hexdigest(),
         "training_rows": split.train_end,
@@ -165,6 +165,11 @@ def _series_data(
     }
     x_dims = 1 + (series.covariate_values.shape[1] if time_features else 0)
     return TaskData(task, training, held_out("validation", validation), tests, about, {}, x_dims)
+
+
+def _names_of(series: Series) -> dict[str, Any]:
+    names = [str(name) for name in series.target_columns]
+    return {"column": names[0]} if len(names) == 1 else {"columns": names}
 
 
 def _side_by_side(parts: list[Series]) -> Series:
