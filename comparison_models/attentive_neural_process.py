@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from taylorformer.comparison_models.latent_model import LatentModel
+from taylorformer.comparison_models.row_widths import head_width
 from taylorformer.data_wrangler.checks import check_boolean, check_integer
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
@@ -54,11 +55,7 @@ class AttentiveNeuralProcess(LatentModel):
         self.num_heads = check_integer("num_heads", num_heads, 1)
         self.key_layers = check_integer("key_layers", key_layers, 1)
         self.self_attention = check_boolean("self_attention", self_attention)
-        if self.width % self.num_heads:
-            raise ValueError(
-                "`width` must be a multiple of `num_heads`. "
-                f"Received: width={self.width}, num_heads={num_heads}"
-            )
+        head_width(self.width, self.num_heads)
         self.key_encoder = self.make_mlp("key_encoder", 7, self.key_layers)
         self.cross_attention_layer = self._attention("cross_attention", 8)
         self.self_attention_layer = (

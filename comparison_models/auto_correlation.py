@@ -12,11 +12,8 @@ from taylorformer.data_wrangler.checks import (
     check_number,
     check_optional_integer,
 )
-from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
+from taylorformer.model.layers.dense import FAN_IN_VARIANCE, apply_dense, seeded_dense, within_range
 from taylorformer.model.layers.rows import first_rows
-
-_FIRST_VARIANCE = 1 / 3
-"""First weights are within one over the root of the number of inputs, as in the authors' code."""
 
 
 def correlations(query: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
@@ -172,7 +169,7 @@ class AutoCorrelation(keras.layers.Layer):
                 self.dtype_policy,
                 name,
                 use_bias=bias,
-                variance=_FIRST_VARIANCE,
+                variance=FAN_IN_VARIANCE,
             )
             for child, (name, units, bias) in enumerate(
                 (

@@ -13,11 +13,8 @@ from taylorformer.comparison_models.series_decomposition import SeriesDecomposit
 from taylorformer.comparison_models.value_embedding import ValueEmbedding
 from taylorformer.data_wrangler.checks import check_number, plain_number
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
+from taylorformer.model.layers.dense import FAN_IN_VARIANCE, apply_dense, seeded_dense, within_range
 from taylorformer.model.layers.rows import split_rows
-
-_FIRST_VARIANCE = 1 / 3
-"""First weights are within one over the root of the number of inputs, as in the authors' code."""
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -134,7 +131,7 @@ class Autoformer(DirectForecaster):
             for number in range(self.decoder_layers)
         ]
         self.output_dense = seeded_dense(
-            y_dims, self.seed, 4, policy, "output", variance=_FIRST_VARIANCE
+            y_dims, self.seed, 4, policy, "output", variance=FAN_IN_VARIANCE
         )
         inner = (None, None, self.width)
         self.decomposition.build((None, None, y_dims))

@@ -6,9 +6,9 @@ import keras
 import tensorflow as tf
 
 from taylorformer.comparison_models.auto_correlation import AutoCorrelation
-from taylorformer.comparison_models.autoformer_encoder_layer import check_width, head_width
 from taylorformer.comparison_models.circular_convolution import CircularConvolution
 from taylorformer.comparison_models.feed_forward import FeedForward
+from taylorformer.comparison_models.row_widths import check_width, head_width
 from taylorformer.comparison_models.series_decomposition import SeriesDecomposition
 from taylorformer.data_wrangler.checks import plain_number
 from taylorformer.data_wrangler.seeds import child_seed

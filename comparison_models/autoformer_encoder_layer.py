@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from taylorformer.comparison_models.auto_correlation import AutoCorrelation
 from taylorformer.comparison_models.feed_forward import FeedForward
+from taylorformer.comparison_models.row_widths import check_width, head_width
 from taylorformer.comparison_models.series_decomposition import SeriesDecomposition
 from taylorformer.data_wrangler.checks import plain_number
 from taylorformer.data_wrangler.seeds import child_seed
@@ -126,25 +127,3 @@ class AutoformerEncoderLayer(keras.layers.Layer):
             "dropout": self.dropout,
             "seed": self.seed,
         }
-
-
-def head_width(width: int, num_heads: int) -> int:
-    """Returns the width of one head; leaves other faults to the checks of the attention.
-
-    Raises:
-        ValueError: `width` is no multiple of `num_heads`.
-    """
-    if width % max(num_heads, 1):
-        raise ValueError(
-            "`width` must be a multiple of `num_heads`. "
-            f"Received: width={width}, num_heads={num_heads}"
-        )
-    return width // max(num_heads, 1)
-
-
-def check_width(name: str, shape: Any, width: int) -> None:
-    """Raises if rows are not `width` wide."""
-    if shape[-1] != width:
-        raise ValueError(
-            f"`{name}` must have the shape [B, N, width]. Received: {list(shape)}, width={width}"
-        )

@@ -11,7 +11,7 @@ from taylorformer.data_wrangler.checks import (
     check_number,
     check_optional_integer,
 )
-from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
+from taylorformer.model.layers.dense import FAN_IN_VARIANCE, apply_dense, seeded_dense, within_range
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -47,7 +47,7 @@ class CircularConvolution(keras.layers.Layer):
         self,
         width: int,
         use_bias: bool = False,
-        variance: float = 1 / 3,
+        variance: float = FAN_IN_VARIANCE,
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:

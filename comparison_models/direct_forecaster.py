@@ -15,12 +15,14 @@ from taylorformer.comparison_models.even_grid import (
     interpolate_rows,
     step_error,
 )
+from taylorformer.comparison_models.row_widths import head_width
 from taylorformer.data_wrangler.checks import (
     check_boolean,
     check_integer,
     check_number,
     check_optional_integer,
 )
+from taylorformer.model.array_batches import batches_once
 from taylorformer.model.frozen_weights import freeze_as
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.sampling.base import Sampler
@@ -104,11 +106,7 @@ class DirectForecaster(ProbabilisticModel, abc.ABC):
         self.dropout = check_number("dropout", dropout, minimum=0, below=1)
         self.start_length = check_optional_integer("start_length", start_length, 0)
         self.interpolate = check_boolean("interpolate", interpolate)
-        if width % num_heads:
-            raise ValueError(
-                "`width` must be a multiple of `num_heads`. "
-                f"Received: width={width}, num_heads={num_heads}"
-            )
+        head_width(self.width, self.num_heads)
 
     # What a subclass fills in.
 
@@ -370,15 +368,19 @@ class DirectForecaster(ProbabilisticModel, abc.ABC):
             ValueError: no observed target.
         """
         if not isinstance(x, tf.data.Dataset):
-            x = self._slices(x, y, check_integer("batch_size", batch_size, 1))
-        total, count = np.zeros(0), 0.0
+            if not isinstance(x, Mapping) or y is None:
+                raise ValueError(
+                    "`x` must be a data set of (inputs, y_target), or `inputs` with `y` beside it. "
+                    f"Received: {type(x).__name__}, y={type(y).__name__}"
+                )
+            x = batches_once((dict(x), y), check_integer("batch_size", batch_size, 1))
+        total, count = np.zeros(1), 0.0
         for inputs, y_target, *_ in x:
-            outputs = self.teacher_forced(inputs, y_target)
             batch = self._batch_with_targets(inputs, y_target)
+            outputs = self.teacher_forced(batch, batch["y_target"])
             mask = batch["target_mask"].numpy()[..., np.newaxis]
             squares = np.square(np.float64(outputs["mean"]) - np.float64(batch["y_target"]))
-            part = np.sum(np.where(mask, squares, 0.0), axis=(0, 1))
-            total = part if not count and not total.size else total + part
+            total = total + np.sum(np.where(mask, squares, 0.0), axis=(0, 1))
             count += float(np.sum(mask))
         if not count:
             raise ValueError(
@@ -387,22 +389,6 @@ class DirectForecaster(ProbabilisticModel, abc.ABC):
         scale = np.sqrt(total / count)
         self.residual_scale.assign(scale.astype("float32"))
         return scale
-
-    @staticmethod
-    def _slices(inputs: Any, y: Any, batch_size: int) -> list[tuple[dict[str, Any], Any]]:
-        if not isinstance(inputs, Mapping) or y is None:
-            raise ValueError(
-                "`x` must be a data set of (inputs, y_target), or `inputs` with `y` beside it. "
-                f"Received: {type(inputs).__name__}, y={type(y).__name__}"
-            )
-        count = len(y)
-        return [
-            (
-                {k: v if len(v) != count else v[i : i + batch_size] for k, v in inputs.items()},
-                y[i : i + batch_size],
-            )
-            for i in range(0, count, batch_size)
-        ]
 
     # Files.
 

@@ -4,7 +4,6 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
-from taylorformer.model.observed_density import observable
 from taylorformer.model.sampling.base import (
     BYTES_PER_FLOAT,
     Memory,
@@ -12,7 +11,7 @@ from taylorformer.model.sampling.base import (
     Sampler,
     lengths,
 )
-from taylorformer.model.sampling.counter_noise import normal_noise
+from taylorformer.model.sampling.independent import draw_independent
 
 _TENSORS_HELD = 4
 """Query, key, value and output of an attention are held at once."""
@@ -66,11 +65,6 @@ class DirectSampler(Sampler):
     ) -> tf.Tensor:
         """Draws `[S, B, N_T, D_y]`; see `Sampler.draw`. `order` is not read."""
         outputs = self._model(batch, training=False)
-        targets = tf.range(tf.shape(batch["target_mask"])[1])
-        numbers = sample_numbers[:, tf.newaxis, tf.newaxis]
-        keys = sequence_keys[:, tf.newaxis]
-        noise = normal_noise(seed, keys, numbers, targets, self._model.y_dims)
-        drawn = outputs["mean"] + outputs["scale"] * noise
-        support = batch.get("y_support")
-        support = None if support is None else support[:, tf.newaxis]
-        return tf.where(batch["target_mask"][..., tf.newaxis], observable(drawn, support), 0.0)
+        return draw_independent(
+            batch, outputs["mean"], outputs["scale"], sample_numbers, sequence_keys, seed
+        )

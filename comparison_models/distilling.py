@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from taylorformer.comparison_models.circular_convolution import CircularConvolution
+from taylorformer.comparison_models.row_widths import check_width
 from taylorformer.data_wrangler.checks import check_integer, check_optional_integer
 from taylorformer.data_wrangler.features.masked_normalization import MaskedBatchNormalization
 from taylorformer.data_wrangler.seeds import child_seed
@@ -58,11 +59,7 @@ class Distilling(keras.layers.Layer):
         Raises:
             ValueError: the input must be `width` wide.
         """
-        if input_shape[-1] != self.width:
-            raise ValueError(
-                "`rows` must have the shape [B, N, width]. "
-                f"Received: {list(input_shape)}, width={self.width}"
-            )
+        check_width("rows", input_shape, self.width)
         self.convolution.build((None, None, self.width))
         self.norm.build((None, None, self.width))
         self.built = True

@@ -12,11 +12,8 @@ from taylorformer.data_wrangler.checks import (
     check_optional_integer,
 )
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
+from taylorformer.model.layers.dense import FAN_IN_VARIANCE, apply_dense, seeded_dense, within_range
 from taylorformer.model.layers.dropout import Dropout
-
-_FIRST_VARIANCE = 1 / 3
-"""First weights are within one over the root of the number of inputs, as in the authors' code."""
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -60,7 +57,7 @@ class FeedForward(keras.layers.Layer):
         self.seed = seed = check_optional_integer("seed", seed, 0)
         policy = self.dtype_policy
         self.hidden_dense, self.output_dense = (
-            seeded_dense(units, seed, child, policy, name, self.use_bias, _FIRST_VARIANCE)
+            seeded_dense(units, seed, child, policy, name, self.use_bias, FAN_IN_VARIANCE)
             for child, (name, units) in enumerate(
                 (("hidden", self.hidden_width), ("output", self.width))
             )

@@ -12,13 +12,11 @@ from taylorformer.comparison_models.informer_encoder_layer import InformerEncode
 from taylorformer.comparison_models.value_embedding import ValueEmbedding
 from taylorformer.data_wrangler.checks import check_boolean, check_integer
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
+from taylorformer.model.layers.dense import FAN_IN_VARIANCE, apply_dense, seeded_dense, within_range
 from taylorformer.model.layers.layer_normalization import LayerNormalization
 from taylorformer.model.layers.rows import split_rows
 
 _LAYER_NORM_EPSILON = 1e-5
-_FIRST_VARIANCE = 1 / 3
-"""First weights are within one over the root of the number of inputs, as in the authors' code."""
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -126,7 +124,7 @@ class Informer(DirectForecaster):
         for layer in self.decoder:
             layer.build(inner, inner)
         self.output_dense = seeded_dense(
-            self.y_dims, self.seed, 5, self.dtype_policy, "output", variance=_FIRST_VARIANCE
+            self.y_dims, self.seed, 5, self.dtype_policy, "output", variance=FAN_IN_VARIANCE
         )
         self.output_dense.trainable = self.trainable
         self.output_dense.build(inner)

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from taylorformer.comparison_models.feed_forward import FeedForward
 from taylorformer.comparison_models.prob_sparse_attention import ProbSparseAttention
+from taylorformer.comparison_models.row_widths import check_width
 from taylorformer.data_wrangler.checks import check_number, plain_number
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.attention import MultiHeadAttention
@@ -106,11 +107,7 @@ class InformerDecoderLayer(keras.layers.Layer):
         Raises:
             ValueError: the rows must be `width` wide.
         """
-        if rows_shape[-1] != self.width:
-            raise ValueError(
-                "`rows` must have the shape [B, N, width]. "
-                f"Received: {list(rows_shape)}, width={self.width}"
-            )
+        check_width("rows", rows_shape, self.width)
         inner = (None, None, self.width)
         self.self_attention.build(inner, inner, inner)
         self.cross_attention.build(inner, encoded_shape, encoded_shape)

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from taylorformer.comparison_models.feed_forward import FeedForward
 from taylorformer.comparison_models.prob_sparse_attention import ProbSparseAttention
+from taylorformer.comparison_models.row_widths import check_width
 from taylorformer.data_wrangler.checks import check_number, plain_number
 from taylorformer.data_wrangler.seeds import child_seed
 from taylorformer.model.layers.dropout import Dropout
@@ -93,11 +94,7 @@ class InformerEncoderLayer(keras.layers.Layer):
         Raises:
             ValueError: the input must be `width` wide.
         """
-        if input_shape[-1] != self.width:
-            raise ValueError(
-                "`rows` must have the shape [B, N, width]. "
-                f"Received: {list(input_shape)}, width={self.width}"
-            )
+        check_width("rows", input_shape, self.width)
         inner = (None, None, self.width)
         self.attention.build(inner, inner, inner)
         for layer in (self.attention_dropout, self.attention_norm, self.output_norm):

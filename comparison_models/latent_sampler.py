@@ -5,7 +5,6 @@ from typing import Protocol
 
 import tensorflow as tf
 
-from taylorformer.model.observed_density import observable
 from taylorformer.model.sampling.base import (
     BYTES_PER_FLOAT,
     Length,
@@ -14,7 +13,8 @@ from taylorformer.model.sampling.base import (
     Sampler,
     lengths,
 )
-from taylorformer.model.sampling.counter_noise import latent_noise, normal_noise
+from taylorformer.model.sampling.counter_noise import latent_noise
+from taylorformer.model.sampling.independent import draw_independent
 
 TENSORS_HELD = 2
 """A Dense layer reads one tensor and makes another of the same size."""
@@ -76,15 +76,4 @@ class LatentSampler(Sampler):
         mean, scale = self._model.decode_samples(
             batch, latent_noise(seed, sequence_keys, numbers, self._model.latent_dim)
         )
-        targets = tf.range(tf.shape(batch["target_mask"])[1])
-        noise = normal_noise(
-            seed,
-            sequence_keys[:, tf.newaxis],
-            numbers[..., tf.newaxis],
-            targets,
-            self._model.y_dims,
-        )
-        mask = batch["target_mask"][..., tf.newaxis]
-        support = batch.get("y_support")
-        support = None if support is None else support[:, tf.newaxis]
-        return tf.where(mask, observable(mean + scale * noise, support), 0.0)
+        return draw_independent(batch, mean, scale, sample_numbers, sequence_keys, seed)

@@ -14,7 +14,7 @@ from taylorformer.data_wrangler.checks import (
 )
 from taylorformer.data_wrangler.features.positional_encoding import PositionalEncoding
 from taylorformer.data_wrangler.seeds import child_seed
-from taylorformer.model.layers.dense import apply_dense, seeded_dense, within_range
+from taylorformer.model.layers.dense import FAN_IN_VARIANCE, apply_dense, seeded_dense, within_range
 from taylorformer.model.layers.dropout import Dropout
 
 _LONGEST_PERIOD = 10_000.0
@@ -68,7 +68,7 @@ class ValueEmbedding(keras.layers.Layer):
             width, variance=2.0, seed=child_seed(seed, 0), dtype=policy, name="values"
         )
         self.feature_dense = seeded_dense(
-            width, seed, 1, policy, "features", use_bias=False, variance=1 / 3
+            width, seed, 1, policy, "features", use_bias=False, variance=FAN_IN_VARIANCE
         )
         self.position_encoding = (
             PositionalEncoding(width, 1.0, _LONGEST_PERIOD, dtype="float32", name="positions")

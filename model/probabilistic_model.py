@@ -745,7 +745,7 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
             )
 
     def calibrate(self, validation_data: Any) -> None:
-        """Fits what is fitted after training; called once with the weights to keep.
+        """Fits what is fitted after training, to the weights as they are.
 
         Nothing here: a scale that `call` returns is trained.
 

@@ -13,6 +13,9 @@ LARGEST_FLOAT16 = 65504.0
 # numbers within `LARGEST_FLOAT16 / (2 F)` stays finite.
 _LARGEST_WEIGHT = 2
 
+FAN_IN_VARIANCE = 1 / 3
+"""First weights are within one over the root of the number of inputs, as in PyTorch."""
+
 JoinedDense = tuple[tf.Tensor, tf.Tensor]
 """The kernel `[F, C]` and the bias `[C]` of `joined_dense`."""
 

@@ -63,14 +63,16 @@ class TaskData:
     def test_tasks(self) -> TaskSet:
         """The sequences of the first test set; not of a series."""
         tasks = next(iter(self.test.values()))
-        assert isinstance(tasks, TaskSet)
+        if not isinstance(tasks, TaskSet):
+            raise TypeError(f"`test` must hold task sets. Received: {type(tasks).__name__}")
         return tasks
 
     @property
     def test_windows(self) -> WindowSet:
         """The windows of the first test set of a series."""
         windows = next(iter(self.test.values()))
-        assert isinstance(windows, WindowSet)
+        if not isinstance(windows, WindowSet):
+            raise TypeError(f"`test` must hold window sets. Received: {type(windows).__name__}")
         return windows
 
 
