@@ -325,6 +325,11 @@ class WindowScaler:
         return len(self.covariate_center)
 
     @property
+    def num_x(self) -> int:
+        """D_x: the time, D_c covariates, and cos and sin of each season."""
+        return 1 + self.num_covariates + 2 * len(self.periods)
+
+    @property
     def x_of_last_context(self) -> float:
         """The scaled time of the last context row, between -1 and 1."""
         return 2 * (self.spec.context_length - 1) / (self.spec.length - 1) - 1

@@ -1,6 +1,5 @@
 """The command that trains and compares models of random processes: `experiment`."""
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ _DEFAULT_PRESET = "taylorformer"
 _NUM_ORDERS = 40
 # The training of the weights that come with the package, and what other tasks have beside it.
 _PRIOR = "prior"
-_NOT_OF_PRIOR = ("target_permutations", "validation_sequences", "test_sequences")
+_NOT_OF_PRIOR = ("target_permutations", "validation_sequences", "test_sequences", "column")
 
 
 @click.command()
@@ -77,6 +76,11 @@ _NOT_OF_PRIOR = ("target_permutations", "validation_sequences", "test_sequences"
     "--test-sequences", "2000, or one of each image", "Held-out sequences that are scored."
 )
 @click.option(
+    "--column",
+    show_default=_OF_TASK,
+    help="The column of a series, such as a client of the electricity data.",
+)
+@click.option(
     "--consistency",
     is_flag=True,
     help=f"Also score 256 test sequences in {_NUM_ORDERS} orders of their targets.",
@@ -110,11 +114,11 @@ def experiment(
     show_table: bool,
     **given: Any,
 ) -> None:
-    """Train a neural process on a task and score it on held-out sequences.
+    """Train a model on a task of the paper and score it on held-out sequences.
 
-    TASK is a family of sequences, such as gp-rbf or emnist (see --list). Each training gives one
-    JSON record; --output also gets a table over all its records, with the paper's figures and the
-    exact Gaussian process beside ours, and pictures.
+    TASK is a family of sequences, such as gp-rbf, emnist or ett-96 (see --list). Each training
+    gives one JSON record; --output also gets a table over all its records, with the paper's figures
+    and the exact Gaussian process or naive forecasts beside ours, and pictures.
     """
     if show_list:
         _show_list()
@@ -160,7 +164,7 @@ def experiment(
 
     first = plans[0]
     data = load_task(
-        task,
+        first.experiment_task,
         first.validation_sequences,
         first.test_sequences,
         data_dir,
@@ -249,7 +253,7 @@ def _is_done(
     record = read_record(path)
     # What was measured more than is asked for does no harm.
     measured = "consistency" in record or not consistency
-    if measured and record["settings"] == dataclasses.asdict(plan):
+    if measured and record["settings"] == plan.get_config():
         return True
     if not checkpoint.exists():
         raise options.refusal(
@@ -281,7 +285,7 @@ def _run(
         score = mean_and_spread([log_likelihood(run.record, name)])
         way = run.record["score"].replace("_", "-")
         click.echo(
-            f"{plan.task} {name}, {plan.label}: {way} log-likelihood {score} nats per target"
+            f"{plan.task_name} {name}, {plan.label}: {way} log-likelihood {score} nats per target"
         )
     path = plan.record_path(output)
     for written in (path, *write_pictures(run, path)):

@@ -11,7 +11,6 @@ import numpy as np
 
 from taylorformer.data_wrangler.tables.datasets import load_dataset
 from taylorformer.data_wrangler.tables.scaler import WindowScaler
-from taylorformer.data_wrangler.tables.seasons import season_phases
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.split import Split, WindowSpec
 from taylorformer.data_wrangler.tables.window_set import WindowSet
@@ -31,7 +30,6 @@ from taylorformer.training_and_evaluation.experiments.presets import ExperimentT
 if TYPE_CHECKING:
     import tensorflow as tf
 
-_CIRCLE = ("cos", "sin")
 # Every model and seed is scored on the same sequences, so that differences between them are paired.
 _HELD_OUT_SEED = 0
 
@@ -149,9 +147,8 @@ def _series_data(
         "validation_rows": split.validation_end - split.train_end,
         "time_features": list(task.seasons) if time_features else [],
     }
-    if time_features:
-        series = _with_phases(series, task.seasons)
-    scaler = WindowScaler.fit(series, spec, split.train_end, scaling="standard")
+    periods = [float(series.duration(season)) for season in task.seasons] if time_features else []
+    scaler = WindowScaler.fit(series, spec, split.train_end, "standard", periods=periods)
     windows = Windows(series, scaler)
     starts = split.window_starts(spec, "training")
 
@@ -165,8 +162,8 @@ def _series_data(
     tests: dict[str, TaskSet | WindowSet] = {
         name: held_out("test", test) for name in task.test_sets
     }
-    x_dims = 1 + (series.covariate_values.shape[1] if time_features else 0)
-    return TaskData(task, training, held_out("validation", validation), tests, about, {}, x_dims)
+    validation_windows = held_out("validation", validation)
+    return TaskData(task, training, validation_windows, tests, about, {}, scaler.num_x)
 
 
 def _names_of(series: Series) -> dict[str, Any]:
@@ -180,21 +177,6 @@ def _side_by_side(parts: list[Series]) -> Series:
         parts[0],
         values=np.concatenate([part.values for part in parts], axis=1),
         target_columns=tuple(part.target_columns[0] for part in parts),
-    )
-
-
-def _with_phases(series: Series, seasons: tuple[str, ...]) -> Series:
-    """Adds cos and sin of the phase of each season, counted from the first row."""
-    elapsed = (series.time - series.time[0]).astype("float64")[np.newaxis]
-    columns, names = [], []
-    for season in seasons:
-        periods = np.array([[float(series.duration(season)), 0.0, 0.0]])
-        columns.append(season_phases(elapsed, periods)[0, :, : len(_CIRCLE)])
-        names += [f"{wave} of {season}" for wave in _CIRCLE]
-    return dataclasses.replace(
-        series,
-        covariates=np.concatenate(columns, axis=1).astype("float64"),
-        covariate_columns=tuple(names),
     )
 
 

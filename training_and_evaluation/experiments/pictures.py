@@ -326,14 +326,15 @@ def write_pictures(run: ExperimentRun, path: str | os.PathLike[str]) -> list[Pat
     path = Path(path)
     task = run.data.task
     figures = {}
-    name = settings_of(run.record).model_name
+    settings = settings_of(run.record)
+    name = settings.model_name
     if task.kind == "gaussian_process":
         tasks = run.data.test_tasks
         title = f"{task.name}: joint samples"
         figures["samples"] = plot_samples({name: run.model}, tasks, title=title)
     elif task.kind == "series":
         held = run.data.test_windows
-        title = f"{task.name}: sample paths"
+        title = f"{settings.task_name}: sample paths"
         figures["samples"] = plot_forecasts({name: (run.model, held)}, title=title)
     else:
         for name, images in run.data.images.items():
@@ -368,11 +369,17 @@ def write_comparison(
     """
     task = data.task
     folder = Path(output) / task.name
-    records = [record for record in read_records(folder) if record["curve"]]
+    records = [
+        record
+        for record in read_records(folder)
+        if record["curve"] and settings_of(record).experiment_task.columns == task.columns
+    ]
     if not records:
         return []
-    curves = plot_validation_curves(records, f"{task.name}: validation")
-    written = [_write(curves, folder / "validation-curves.png")]
+    first = settings_of(records[0])
+    title, ending = first.task_name, f"{first.column_ending}.png"
+    curves = plot_validation_curves(records, f"{title}: validation")
+    written = [_write(curves, folder / f"validation-curves{ending}")]
     deviations: dict[str, np.ndarray] = {}
     model_paths: dict[str, Path] = {}
     for record in records:
@@ -393,17 +400,17 @@ def write_comparison(
         figure = plot_samples(models, tasks, title=f"{task.name}: joint samples")
         written.append(_write(figure, folder / "samples.png"))
     if task.kind == "series" and len(model_paths) > 1:
-        written.append(_write_forecasts(model_paths, data, data_dir, folder / "samples.png"))
+        figure = plot_forecasts(
+            _forecasts(model_paths, data, data_dir), title=f"{title}: sample paths"
+        )
+        written.append(_write(figure, folder / f"samples{ending}"))
     return written
 
 
-def _write_forecasts(
-    model_paths: Mapping[str, Path],
-    data: TaskData,
-    data_dir: str | os.PathLike[str] | None,
-    path: Path,
-) -> Path:
-    """Draws the forecasts of several models side by side, each from the features it reads."""
+def _forecasts(
+    model_paths: Mapping[str, Path], data: TaskData, data_dir: str | os.PathLike[str] | None
+) -> dict[str, tuple[ProbabilisticModel, WindowSet]]:
+    """Loads models, and for each the windows with the features that it reads."""
     task, by_dims = data.task, {data.x_dims: data}
     forecasts = {}
     for name, model_path in model_paths.items():
@@ -412,7 +419,7 @@ def _write_forecasts(
             other = load_task(task, 1, task.test_sequences, data_dir, model.x_dims > task.x_dims)
             by_dims[other.x_dims] = other
         forecasts[name] = model, by_dims[model.x_dims].test_windows
-    return _write(plot_forecasts(forecasts, title=f"{task.name}: sample paths"), path)
+    return forecasts
 
 
 def _write(figure: Figure, path: Path) -> Path:

@@ -51,7 +51,7 @@ def read_records(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Reads the records of a folder: those in folders of it that have the name of a task.
 
     Returns:
-        The records, by task, model and seed.
+        The records, by task, column, model and seed.
 
     Raises:
         FileNotFoundError: there is none.
@@ -63,10 +63,10 @@ def read_records(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
         raise FileNotFoundError(f"no record of an experiment is in {folder}")
     tasks, presets = list(TASKS), list(MODEL_PRESETS)
 
-    def order(record: dict[str, Any]) -> tuple[int, int, int]:
+    def order(record: dict[str, Any]) -> tuple[int, str, int, int]:
         settings = record["settings"]
         task, preset = tasks.index(settings["task"]), presets.index(settings["architecture"])
-        return task, preset, settings["seed"]
+        return task, settings.get("column", ""), preset, settings["seed"]
 
     # Sorting keeps the order of paths where all else is equal.
     return sorted((read_record(path) for path in paths), key=order)

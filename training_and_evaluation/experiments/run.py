@@ -214,7 +214,7 @@ def _bar(settings: ExperimentSettings, what: str, show: bool) -> Iterator[WorkPr
     if not show:
         yield None
         return
-    title = f"{settings.task}, {settings.model_name}, seed {settings.seed}{what}"
+    title = f"{settings.task_name}, {settings.model_name}, seed {settings.seed}{what}"
     with WorkProgress(title) as bar:
         yield bar
 
@@ -268,7 +268,7 @@ def fingerprint(settings: ExperimentSettings, model: ProbabilisticModel, data: T
     How many test sequences are scored is not part of it, nor, with a constant learning rate, the
     number of iterations: more of them continue the same training.
     """
-    values = dataclasses.asdict(settings)
+    values = settings.get_config()
     for name in ("test_sequences", "validate_every"):
         values.pop(name)
     values["epoch_steps"] = settings.plan.epoch_steps
@@ -303,7 +303,7 @@ def make_record(
     history, names = progress.history, ScoreNames.of(model)
     return {
         "command": settings.command,
-        "settings": dataclasses.asdict(settings),
+        "settings": settings.get_config(),
         "score": score_kind(model),
         "parameters": int(sum(np.prod(weight.shape) for weight in model.trainable_weights)),
         "min_scale": model.min_scale,

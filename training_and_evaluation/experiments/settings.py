@@ -4,12 +4,14 @@ import dataclasses
 import functools
 import os
 import shlex
+import urllib.parse
 from pathlib import Path
 from typing import Any
 
 from taylorformer.data_wrangler.checks import check_integer
 from taylorformer.training_and_evaluation.experiments.presets import (
     MODEL_PRESETS,
+    TASKS,
     ExperimentTask,
     NetworkPreset,
     find_preset,
@@ -48,6 +50,8 @@ class ExperimentSettings:
             must divide `iterations`, or be larger.
         validation_sequences: how many.
         test_sequences: how many, in each test set.
+        column: of a series, the name of the column instead of that of the task, for tasks of one
+            column. None: that of the task.
 
     Raises:
         TypeError, ValueError: an unknown name, or a number outside its range.
@@ -64,6 +68,7 @@ class ExperimentSettings:
     validate_every: int
     validation_sequences: int
     test_sequences: int
+    column: str | None = None
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
@@ -81,8 +86,14 @@ class ExperimentSettings:
         checked["learning_rate"] = self.plan.learning_rate
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        _ = self.experiment_task, self.preset  # which raise where a name is unknown
-        kind = self.experiment_task.kind
+        task, _ = find_task(self.task), self.preset  # which raise where a name is unknown
+        kind = task.kind
+        if self.column is not None and (kind != "series" or task.columns):
+            able = [name for name, one in TASKS.items() if one.kind == "series" and not one.columns]
+            raise ValueError(
+                f"`column` is for tasks of one column of a table: {', '.join(able)}. "
+                f"Received: task={self.task!r}, column={self.column!r}"
+            )
         if kind not in self.preset.kinds:
             able = [name for name, preset in MODEL_PRESETS.items() if kind in preset.kinds]
             raise ValueError(
@@ -115,7 +126,8 @@ class ExperimentSettings:
         experiment_task, preset = find_task(task), find_preset(architecture)
         values = dict(_DEFAULTS)
         names = [field.name for field in dataclasses.fields(cls)[3:]]
-        values |= {name: getattr(experiment_task, name) for name in names if name not in values}
+        of_task = [name for name in names if name not in values and name != "column"]
+        values |= {name: getattr(experiment_task, name) for name in of_task}
         values |= preset.training
         if not preset.autoregressive:
             values["target_permutations"] = 0
@@ -124,8 +136,9 @@ class ExperimentSettings:
 
     @functools.cached_property
     def experiment_task(self) -> ExperimentTask:
-        """The task that `task` names."""
-        return find_task(self.task)
+        """The task that `task` names, of the column that `column` names."""
+        task = find_task(self.task)
+        return task if self.column is None else dataclasses.replace(task, columns=(self.column,))
 
     @functools.cached_property
     def preset(self) -> NetworkPreset:
@@ -146,10 +159,18 @@ class ExperimentSettings:
     @property
     def command(self) -> str:
         """The command that does it."""
-        words = ["taylorformer", "experiment", self.task]
-        for field in dataclasses.fields(self)[1:]:
-            words += [f"--{field.name.replace('_', '-')}", str(getattr(self, field.name))]
+        values = self.get_config()
+        words = ["taylorformer", "experiment", values.pop("task")]
+        for name, value in values.items():
+            words += [f"--{name.replace('_', '-')}", str(value)]
         return shlex.join(words)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the settings, ready for JSON; `column` is there only where it was chosen."""
+        values = dataclasses.asdict(self)
+        if self.column is None:
+            del values["column"]
+        return values
 
     @property
     def _has_other_permutations(self) -> bool:
@@ -165,9 +186,19 @@ class ExperimentSettings:
         return self.architecture
 
     @property
+    def task_name(self) -> str:
+        """Names the task for people, and the column if that is not the usual one."""
+        return self.task if self.column is None else f"{self.task}, column {self.column}"
+
+    @property
+    def column_ending(self) -> str:
+        """What names of files say of the column; empty for that of the task."""
+        return "" if self.column is None else f"-column-{urllib.parse.quote(self.column, safe='')}"
+
+    @property
     def label(self) -> str:
         """The name of the files of the run, without their endings."""
-        name = self.architecture
+        name = self.architecture + self.column_ending
         if self._has_other_permutations:
             name += f"-permutations-{self.target_permutations}"
         return f"{name}-seed-{self.seed}"

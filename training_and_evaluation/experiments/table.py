@@ -115,13 +115,13 @@ def series_rows(records: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         if settings.experiment_task.kind != _SERIES:
             continue
         for test_set, scores in runs[0]["scores"].items():
-            if settings.task not in tasks:
+            if settings.task_name not in tasks:
                 rows += [
-                    {"task": settings.task, "model": _NAIVE[line], "score": "teacher-forced"}
+                    {"task": settings.task_name, "model": _NAIVE[line], "score": "teacher-forced"}
                     | _score_cells([means], _NAIVE_NLL, _NAIVE_MSE)
                     for line, means in scores["naive"].items()
                 ]
-                tasks.add(settings.task)
+                tasks.add(settings.task_name)
             rows.append(_series_row(runs, test_set))
     return rows
 
@@ -139,7 +139,7 @@ def _series_row(runs: Sequence[Mapping[str, Any]], test_set: str) -> dict[str, s
     settings, scores = settings_of(first), first["scores"][test_set]
     way = first["score"]
     row = {
-        "task": settings.task,
+        "task": settings.task_name,
         "model": settings.model_name,
         "score": way.replace("_", "-"),
         "runs": str(len(runs)),

@@ -45,7 +45,8 @@ def folder(tmp_path_factory):
     hours = np.arange(NUM_ROWS)
     loads = 10 + 3 * np.sin(hours * 2 * np.pi / 24) + np.random.default_rng(0).normal(size=NUM_ROWS)
     stamps = pd.date_range("2016-07-01 02:00", periods=NUM_ROWS, freq="h")
-    pd.DataFrame({"date": stamps, "OT": loads}).to_csv(folder / "electricity.csv", index=False)
+    table = {"date": stamps, "OT": loads, "MT/2": loads[::-1]}
+    pd.DataFrame(table).to_csv(folder / "electricity.csv", index=False)
     return folder
 
 
@@ -117,6 +118,12 @@ def test_sizes_are_about_those_of_the_paper(task, parameters):
 def test_a_model_that_cannot_do_the_task_is_refused(task, preset, message):
     with pytest.raises(ValueError, match=message):
         ExperimentSettings.of(task, preset)
+
+
+def test_only_a_task_of_one_column_takes_another():
+    for task in ("etth1-96", "gp-rbf"):
+        with pytest.raises(ValueError, match="`column` is for tasks of one column of a table"):
+            ExperimentSettings.of(task, column="OT")
 
 
 def test_windows_are_those_of_the_papers_code(folder):
@@ -212,11 +219,30 @@ def test_the_command(tiny, folder, tmp_path):
     for name in _TINY:
         done = runner.invoke(cli, [*words, "--architecture", name])
         assert done.exit_code == 0, done.output
+    done = runner.invoke(cli, [*words, "--column", "MT/2"])
+    assert done.exit_code == 0, done.output
     table = (tmp_path / "table.md").read_text()
-    assert table.count("| naive: last value  ") == 1
+    # The records of another column are apart from those of the usual one.
+    assert table.count("| naive: last value  ") == 2
+    assert table.count("| electricity-96, column MT/2 | ") == 4
     assert "autoformer-small" in table
-    for name in ("samples.png", "validation-curves.png", "taylorformer-seed-0-samples.png"):
+    other = "taylorformer-column-MT%2F2-seed-0"
+    for name in (
+        "samples.png",
+        "validation-curves.png",
+        "taylorformer-seed-0-samples.png",
+        "validation-curves-column-MT%2F2.png",
+        f"{other}-samples.png",
+    ):
         assert (tmp_path / "electricity-96" / name).stat().st_size > 500
+    record = read_record(tmp_path / "electricity-96" / f"{other}.json")
+    assert record["data"]["column"] == "MT/2"
+    assert record["command"].endswith("--column MT/2")
+    assert runner.invoke(cli, [*words, "--column", "MT/2", "--resume"]).exit_code == 0
+    assert (
+        "column"
+        not in read_record(tmp_path / "electricity-96/taylorformer-seed-0.json")["settings"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -225,6 +251,7 @@ def test_the_command(tiny, folder, tmp_path):
         ("--consistency", "--consistency is for tasks whose targets have no order"),
         ("--architecture released", "--architecture released and --weights go together"),
         ("--weights here", "--architecture released and --weights go together"),
+        ("--column there", "must have one column 'there'"),
     ],
 )
 def test_bad_commands(folder, tmp_path, words, message):
