@@ -1,5 +1,6 @@
 """The command that trains and compares models of random processes: `experiment`."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,18 @@ _DEFAULT_PRESET = "taylorformer"
 _NUM_ORDERS = 40
 # The training of the weights that come with the package, and what other tasks have beside it.
 _PRIOR = "prior"
-_NOT_OF_PRIOR = ("target_permutations", "validation_sequences", "test_sequences", "column")
+_NOT_OF_PRIOR = (
+    "target_permutations",
+    "validation_sequences",
+    "test_sequences",
+    "schedule",
+    "column",
+    "warm_up",
+    "beta_2",
+    "clip_norm",
+    "average",
+    "variant",
+)
 
 
 @click.command()
@@ -81,6 +93,35 @@ _NOT_OF_PRIOR = ("target_permutations", "validation_sequences", "test_sequences"
     help="The column of a series, such as a client of the electricity data.",
 )
 @click.option(
+    "--warm-up",
+    type=click.IntRange(min=0),
+    show_default="0",
+    help="First training steps, in which the learning rate rises.",
+)
+@click.option("--beta-2", type=options.BETWEEN_0_AND_1, show_default="0.999", help="Of Adam.")
+@click.option(
+    "--clip-norm",
+    type=options.POSITIVE_REAL,
+    show_default="10",
+    help="The largest norm of a gradient.",
+)
+@click.option(
+    "--average",
+    type=options.BETWEEN_0_AND_1,
+    show_default="no average",
+    help="The decay per step of the average of the weights that is validated and kept.",
+)
+@click.option(
+    "--variant", help="A name for the run, so that it stands beside the usual one of the model."
+)
+@click.option(
+    "--set",
+    "assignments",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="An argument of the model, as num_neighbours=2; may be given several times.",
+)
+@click.option(
     "--consistency",
     is_flag=True,
     help=f"Also score 256 test sequences in {_NUM_ORDERS} orders of their targets.",
@@ -112,6 +153,7 @@ def experiment(
     resume: bool,
     overwrite: bool,
     show_table: bool,
+    assignments: tuple[str, ...],
     **given: Any,
 ) -> None:
     """Train a model on a task of the paper and score it on held-out sequences.
@@ -130,7 +172,8 @@ def experiment(
         raise click.UsageError("TASK is missing; --list shows all of them.")
     options.refuse_both("--resume", resume, "--overwrite", overwrite)
     if task_name == _PRIOR:
-        others = [preset_name, data_dir, prefixes or None, *(given[name] for name in _NOT_OF_PRIOR)]
+        others = [preset_name, data_dir, prefixes or None, assignments or None]
+        others += [given[name] for name in _NOT_OF_PRIOR]
         if any(value is not None for value in others) or ablation or consistency or repeats > 1:
             raise click.UsageError(
                 f"{_PRIOR} takes --iterations, --batch-size, --learning-rate, --validate-every, "
@@ -152,8 +195,9 @@ def experiment(
         raise click.UsageError("--consistency is for tasks whose targets have no order.")
     if bool(prefixes) != (preset_name == RELEASED):
         raise click.UsageError(f"--architecture {RELEASED} and --weights go together.")
+    changes = dict(_assignment(text) for text in assignments)
     plans = [
-        ExperimentSettings.of(task.name, name, seed + repeat, **given)
+        ExperimentSettings.of(task.name, name, seed + repeat, **given, changes=changes)
         for name in (ABLATION if ablation else (preset_name or _DEFAULT_PRESET,))
         for repeat in range(len(prefixes) or repeats)
     ]
@@ -183,6 +227,17 @@ def experiment(
     for picture in write_comparison(output, data, data_dir):
         click.echo(f"Wrote {picture}")
     click.echo(_write_table(output))
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """Splits NAME=VALUE; a value that is not JSON is text."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise click.UsageError(f"--set must be NAME=VALUE. Received: {text}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
 
 
 def _score_released(

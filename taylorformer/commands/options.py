@@ -26,6 +26,12 @@ that was stopped by the user, which is 128 and the number of the signal of Ctrl-
 POSITIVE = click.IntRange(min=1)
 """Numbers of rows, steps, samples, ..."""
 
+POSITIVE_REAL = click.FloatRange(min=0, min_open=True)
+"""Learning rates, norms, ..."""
+
+BETWEEN_0_AND_1 = click.FloatRange(0, 1, min_open=True, max_open=True)
+"""Decays."""
+
 # Level 3 of TensorFlow's own log shows fatal errors alone.
 _FATAL_ERRORS_ALONE = "3"
 _STANDARD_ERROR = 2
@@ -56,7 +62,7 @@ def learning_rate_option(default: str) -> Option:
     """The option `--learning-rate`; `default` says in words what holds without it."""
     return click.option(
         "--learning-rate",
-        type=click.FloatRange(min=0, min_open=True),
+        type=POSITIVE_REAL,
         show_default=default,
         help="Of Adam, at the start.",
     )

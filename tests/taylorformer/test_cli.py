@@ -1,6 +1,5 @@
 """The command line: from a file to a model folder, a forecast and scores."""
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -491,7 +490,7 @@ def test_parquet_is_written_or_refused_at_once(folder, run, tmp_path):
 def test_a_training_that_is_asked_to_resume_needs_its_checkpoint(folder, run, tmp_path):
     record = tmp_path / "gp-rbf" / "np-seed-0.json"
     settings = ExperimentSettings.of("gp-rbf", "np", iterations=7)
-    write_record(record, {"settings": dataclasses.asdict(settings), "scores": {}})
+    write_record(record, {"settings": settings.get_config(), "scores": {}})
     before = record.read_bytes()
     words = ("experiment", "gp-rbf", "--architecture", "np", "--output", tmp_path, "--resume")
     code, _, error = run(*words, "--iterations", "9")

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import inspect
 import json
 import os
 import time
@@ -52,10 +53,24 @@ def make_model(settings: ExperimentSettings, x_dims: int | None = None) -> Proba
     Args:
         settings: which model, for which task.
         x_dims: D_x with time features. None: that of the task.
+
+    Raises:
+        ValueError: `settings.changes` has what is no argument of the model.
     """
     task, preset = settings.experiment_task, settings.preset
     model_type = MODELS[preset.model]
-    arguments = {**preset.for_task(task), "seed": settings.seed}
+    possible = [
+        name
+        for name in inspect.signature(model_type).parameters
+        if name not in ("kwargs", "seed", "target_permutations")
+    ]
+    for name in settings.changes:
+        if name not in possible:
+            raise ValueError(
+                f"`changes` must be arguments of {preset.model}: {', '.join(possible)}. "
+                f"Received: {name}"
+            )
+    arguments = {**preset.for_task(task), **settings.changes, "seed": settings.seed}
     if preset.autoregressive:
         arguments["target_permutations"] = settings.target_permutations
     model: ProbabilisticModel = model_type(**arguments)
@@ -269,8 +284,8 @@ def fingerprint(settings: ExperimentSettings, model: ProbabilisticModel, data: T
     number of iterations: more of them continue the same training.
     """
     values = settings.get_config()
-    for name in ("test_sequences", "validate_every"):
-        values.pop(name)
+    for name in ("test_sequences", "validate_every", "variant"):
+        values.pop(name, None)
     values["epoch_steps"] = settings.plan.epoch_steps
     if not settings.plan.length_matters:
         values.pop("iterations")

@@ -2,9 +2,11 @@
 
 import dataclasses
 import functools
+import json
 import os
 import shlex
 import urllib.parse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,16 @@ from taylorformer.training_and_evaluation.experiments.presets import (
 from taylorformer.training_and_evaluation.training.plan import LARGEST_TRAINING_SEED, TrainingPlan
 
 _DEFAULTS: dict[str, Any] = {"schedule": "constant", "validate_every": 500}
+
+
+def _is_required(field: "dataclasses.Field[Any]") -> bool:
+    missing = dataclasses.MISSING
+    return field.default is missing and field.default_factory is missing
+
+
+def _differs(field: "dataclasses.Field[Any]", value: Any) -> bool:
+    """Tells whether a setting that has a default is something else."""
+    return bool(value != (field.default if field.default is not dataclasses.MISSING else {}))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +64,14 @@ class ExperimentSettings:
         test_sequences: how many, in each test set.
         column: of a series, the name of the column instead of that of the task, for tasks of one
             column. None: that of the task.
+        warm_up: first training steps, in which the learning rate rises.
+        beta_2: of Adam.
+        clip_norm: the largest global norm of a gradient. None: 10.
+        average: the decay per step of the running average of the weights that is validated and
+            kept. None: no average.
+        variant: what a run is called that differs from the usual one of its preset, so that both
+            can be in one folder.
+        changes: arguments of the model that replace those of the preset.
 
     Raises:
         TypeError, ValueError: an unknown name, or a number outside its range.
@@ -69,6 +89,12 @@ class ExperimentSettings:
     validation_sequences: int
     test_sequences: int
     column: str | None = None
+    warm_up: int = 0
+    beta_2: float = 0.999
+    clip_norm: float | None = None
+    average: float | None = None
+    variant: str = ""
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
@@ -83,7 +109,14 @@ class ExperimentSettings:
             ("test_sequences", 1),
         ):
             checked[name] = check_integer(name, getattr(self, name), minimum)
-        checked["learning_rate"] = self.plan.learning_rate
+        plan = self.plan
+        checked |= {
+            "learning_rate": plan.learning_rate,
+            "warm_up": plan.warm_up_steps,
+            "beta_2": plan.beta_2,
+            "clip_norm": plan.clip_norm,
+            "average": plan.average,
+        }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         task, _ = find_task(self.task), self.preset  # which raise where a name is unknown
@@ -125,8 +158,8 @@ class ExperimentSettings:
         """
         experiment_task, preset = find_task(task), find_preset(architecture)
         values = dict(_DEFAULTS)
-        names = [field.name for field in dataclasses.fields(cls)[3:]]
-        of_task = [name for name in names if name not in values and name != "column"]
+        names = [field.name for field in dataclasses.fields(cls)[3:] if _is_required(field)]
+        of_task = [name for name in names if name not in values]
         values |= {name: getattr(experiment_task, name) for name in of_task}
         values |= preset.training
         if not preset.autoregressive:
@@ -154,6 +187,10 @@ class ExperimentSettings:
             schedule=self.schedule,
             max_steps=self.iterations,
             steps_per_epoch=self.validate_every,
+            warm_up_steps=self.warm_up,
+            beta_2=self.beta_2,
+            clip_norm=self.clip_norm,
+            average=self.average,
         )
 
     @property
@@ -161,15 +198,22 @@ class ExperimentSettings:
         """The command that does it."""
         values = self.get_config()
         words = ["taylorformer", "experiment", values.pop("task")]
+        changes = values.pop("changes", {})
         for name, value in values.items():
             words += [f"--{name.replace('_', '-')}", str(value)]
+        for name, value in changes.items():
+            words += ["--set", f"{name}={json.dumps(value)}"]
         return shlex.join(words)
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the settings, ready for JSON; `column` is there only where it was chosen."""
+        """Returns the settings, ready for JSON; those that have a default only where they differ.
+
+        So records and checkpoints stay valid when a setting is added.
+        """
         values = dataclasses.asdict(self)
-        if self.column is None:
-            del values["column"]
+        for field in dataclasses.fields(self):
+            if not _is_required(field) and not _differs(field, values[field.name]):
+                del values[field.name]
         return values
 
     @property
@@ -180,10 +224,12 @@ class ExperimentSettings:
 
     @property
     def model_name(self) -> str:
-        """Names the model for people, and its training if that is not the usual one."""
+        """Names the model for people, and what is not usual of it and its training."""
+        words = [self.architecture, self.variant]
+        words += [f"{name} {json.dumps(value)}" for name, value in self.changes.items()]
         if self._has_other_permutations:
-            return f"{self.architecture}, {self.target_permutations} permutations"
-        return self.architecture
+            words.append(f"{self.target_permutations} permutations")
+        return ", ".join(word for word in words if word)
 
     @property
     def task_name(self) -> str:
@@ -198,7 +244,10 @@ class ExperimentSettings:
     @property
     def label(self) -> str:
         """The name of the files of the run, without their endings."""
-        name = self.architecture + self.column_ending
+        words = [self.architecture, self.variant]
+        words += [f"{name}-{json.dumps(value)}" for name, value in self.changes.items()]
+        name = "-".join(urllib.parse.quote(word, safe="") for word in words if word)
+        name += self.column_ending
         if self._has_other_permutations:
             name += f"-permutations-{self.target_permutations}"
         return f"{name}-seed-{self.seed}"

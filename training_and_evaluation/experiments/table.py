@@ -182,6 +182,20 @@ def _three_digits(value: float) -> str:
     return f"{value:.3f}" if abs(value) >= _SMALLEST_WITH_THREE else f"{value:.3g}"
 
 
+def _learning_rate(settings: ExperimentSettings) -> str:
+    """Writes the learning rate and what else is not usual in how weights are changed."""
+    words = [f"{settings.learning_rate:g}", settings.schedule]
+    if settings.warm_up:
+        words.append(f"warm-up {settings.warm_up:,}")
+    config = settings.get_config()
+    words += [
+        f"{text} {config[name]:g}"
+        for name, text in (("beta_2", "beta 2"), ("clip_norm", "norm"), ("average", "average"))
+        if name in config
+    ]
+    return ", ".join(words)
+
+
 def _minutes(runs: Sequence[Mapping[str, Any]]) -> str:
     return f"{np.mean([run['seconds']['training'] for run in runs]) / 60:.0f} min"
 
@@ -198,7 +212,7 @@ def _row(runs: Sequence[Mapping[str, Any]], test_set: str) -> dict[str, str]:
         "runs": str(len(runs)),
         "sequences": f"{scores['sequences']:,}",
         "iterations": f"{first['iterations']:,}",
-        "learning rate": f"{settings.learning_rate:g}, {settings.schedule}",
+        "learning rate": _learning_rate(settings),
         "parameters": f"{first['parameters']:,}",
         "training": _minutes(runs),
     }

@@ -57,6 +57,8 @@ class TrainingPlan:
         weight_decay: of AdamW; 0: Adam.
         beta_2: of Adam.
         clip_norm: the largest global norm of a gradient. None: that of `default_optimizer`.
+        average: the decay per step of a running average of the weights, which is validated and
+            kept instead of the weights themselves. None: no average.
         keep_last: whether the weights that are kept are the last ones, not those with the best
             validation score: where the learning rate falls to 0, and the score is noisy.
         record_norms: whether the optimizer keeps the average norm of the gradients, before they
@@ -76,6 +78,7 @@ class TrainingPlan:
     weight_decay: float = 0.0
     beta_2: float = 0.999
     clip_norm: float | None = None
+    average: float | None = None
     keep_last: bool = False
     record_norms: bool = False
 
@@ -94,6 +97,8 @@ class TrainingPlan:
         checked["beta_2"] = check_number("beta_2", self.beta_2, above=0, below=1)
         if self.clip_norm is not None:
             checked["clip_norm"] = check_number("clip_norm", self.clip_norm, above=0)
+        if self.average is not None:
+            checked["average"] = check_number("average", self.average, above=0, below=1)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -161,6 +166,8 @@ class TrainingPlan:
 
         clip = GLOBAL_CLIPNORM if self.clip_norm is None else self.clip_norm
         arguments: dict[str, Any] = {"beta_2": self.beta_2, "global_clipnorm": clip}
+        if self.average is not None:
+            arguments |= {"use_ema": True, "ema_momentum": self.average}
         if not (self.weight_decay or self.record_norms):
             return keras.optimizers.Adam(self.make_schedule(), **arguments)
         kind = NormAdamW if self.record_norms else keras.optimizers.AdamW

@@ -16,6 +16,10 @@ import tensorflow as tf
 from taylorformer.data_wrangler.provenance import versions
 from taylorformer.data_wrangler.versioned_files import FileKind, read_arrays, write_arrays
 from taylorformer.model.probabilistic_model import ProbabilisticModel
+from taylorformer.training_and_evaluation.training.averaged_weights import (
+    AveragedValidation,
+    averaged_weights,
+)
 from taylorformer.training_and_evaluation.training.gradient_norms import NAME
 from taylorformer.training_and_evaluation.training.plan import TrainingPlan
 from taylorformer.training_and_evaluation.training.progress import TrainingBar
@@ -110,7 +114,8 @@ def resumable_fit(
 
     The best weights are those with the lowest `nll` (of models trained on the squared error, the
     lowest `mse`) on the validation data; without such data, or where the plan says so, they are the
-    last ones. What a model fits after training (`calibrate`) is fitted with them.
+    last ones; where the optimizer keeps averages of the weights (`use_ema`), it is these that are
+    validated and kept. What a model fits after training (`calibrate`) is fitted with them.
 
     After each epoch everything that training needs is written to `checkpoint`, as one file that is
     replaced whole: whenever the process ends, the file is that of the last epoch. Training that
@@ -164,7 +169,7 @@ def resumable_fit(
                 steps_per_epoch=epoch_steps,
                 validation_data=validation_data,
                 # The last to be called, so that the checkpoint holds what the others have done.
-                callbacks=[*callbacks, keeper],
+                callbacks=[AveragedValidation(), *callbacks, keeper],
                 verbose=0,
             )
             # Set by this keeper or by a callback of the user.
@@ -232,7 +237,8 @@ class _Keeper(keras.callbacks.Callback):
         is_best = score is None or best is None or score < best or first_finite
         if is_best or self._plan.keep_last:
             progress.best_epoch = progress.epoch
-            progress.best_weights = self.model.get_weights()
+            with averaged_weights(self.model):
+                progress.best_weights = self.model.get_weights()
         if self.out_of_patience:
             self.model.stop_training = True
         if self._path is not None:

@@ -146,6 +146,9 @@ def test_the_models_of_the_ablation_have_equally_many_parameters():
             "`iterations` must be a multiple of `validate_every`.*iterations=5, validate_every=2",
         ),
         ({"test_sequences": 0}, "`test_sequences`"),
+        ({"warm_up": 4}, "`warm_up_steps` must be"),
+        ({"beta_2": 1.0}, "`beta_2` must be"),
+        ({"average": 0.0}, "`average` must be"),
     ],
 )
 def test_bad_settings(given, message):
@@ -163,8 +166,33 @@ def test_settings_are_kept_as_they_were_checked():
     assert _settings(validate_every=100).plan.epoch_steps == 4
 
 
-def test_the_recorded_command_gives_the_same_settings(monkeypatch, tmp_path):
-    settings = _settings("gp-matern", "tnp", seed=4, schedule="cosine", learning_rate=5e-4)
+def test_what_is_not_usual_is_in_the_names_of_a_run():
+    usual = _settings()
+    assert not {"warm_up", "changes", "variant"} & set(usual.get_config())
+    other = _settings(variant="no wave/s", changes={"num_neighbours": 2, "towers": ["x"]})
+    assert other.model_name == 'taylorformer, no wave/s, num_neighbours 2, towers ["x"]'
+    assert not set('/ "') & set(other.label)
+    assert other.label.startswith("taylorformer-no%20wave%2Fs-num_neighbours-2-towers-")
+    assert ExperimentSettings(**json.loads(json.dumps(other.get_config()))) == other
+
+
+def test_changes_are_arguments_of_the_model(tiny):
+    model = make_model(_settings(changes={"num_neighbours": 3, "width": 12}))
+    assert (model.num_neighbours, model.width, model.num_heads) == (3, 12, 2)
+    with pytest.raises(ValueError, match=r"`changes` must be arguments of Taylorformer: .*: seeds"):
+        make_model(_settings(changes={"seeds": 3}))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"warm_up": 1, "beta_2": 0.98, "clip_norm": 1.0, "average": 0.99},
+        {"variant": "wide one", "changes": {"num_heads": 2, "scale": "bounded", "y_noise": 0.5}},
+    ],
+)
+def test_the_recorded_command_gives_the_same_settings(monkeypatch, tmp_path, given):
+    settings = _settings("gp-matern", "tnp", seed=4, schedule="cosine", learning_rate=5e-4, **given)
     seen = []
 
     def stop(plan, *args):
@@ -519,7 +547,7 @@ def test_only_the_run_that_was_asked_for_is_done(tmp_path):
     assert not is_done(plan)
     path = plan.record_path(tmp_path)
     path.parent.mkdir()
-    record = {**_record(), "settings": dataclasses.asdict(plan), "command": plan.command}
+    record = {**_record(), "settings": plan.get_config(), "command": plan.command}
     path.write_text(json.dumps(record))
     assert is_done(plan)
     # The command of the other settings begins like the one on record.
@@ -561,6 +589,8 @@ def test_the_ablation_trains_its_four_models(monkeypatch, tmp_path):
             ["experiment", "gp-rbf", "--architecture", "np", "--target-permutations", "5"],
             "must be 0 for np",
         ),
+        (["experiment", "gp-rbf", "--set", "width"], "--set must be NAME=VALUE. Received: width"),
+        (["experiment", "prior", "--average", "0.9"], "prior takes --iterations"),
         (["experiment", "--table", "--output", "nowhere"], "no record of an experiment"),
     ],
 )

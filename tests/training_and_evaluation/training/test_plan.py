@@ -49,6 +49,7 @@ def test_a_plan_is_kept_as_it_was_checked():
         ({"max_steps": 0}, "`max_steps` must be at least 1"),
         ({"steps_per_epoch": 0}, "`steps_per_epoch` must be at least 1"),
         ({"patience": 0}, "`patience` must be at least 1"),
+        ({"average": 1.0}, "`average` must be .*below 1"),
     ],
 )
 def test_bad_plans(changes, message):
