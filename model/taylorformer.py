@@ -25,6 +25,7 @@ _EXTRACTOR_DEFAULTS = {
     "feature_order": 1,
     "num_neighbours": None,
     "neighbour_dims": None,
+    "fitted_order": None,
     "max_derivative": 200.0,
 }
 
@@ -66,6 +67,9 @@ class Taylorformer(ProbabilisticModel):
         feature_order: q, the order of the Taylor features: 0, 1 or 2.
         num_neighbours: K, neighbours of one derivative. None: M.
         neighbour_dims: M, leading dimensions of x that define distance and derivative. None: D_x.
+        fitted_order: r, the largest order of Taylor terms whose derivatives are fitted together,
+            each with a learned gate (see `RepresentationExtractor`): for smooth functions of one
+            dimension with little noise. It needs p = 0. None: no such terms.
         max_derivative: derivatives larger than this are flagged and not used.
         towers: which attention towers to use, of "x" (MHA-X) and "xy" (MHA-XY).
         target_permutations: 0 keeps the given order of targets in training (forecasting); m >= 1
@@ -101,6 +105,7 @@ class Taylorformer(ProbabilisticModel):
         feature_order: int = 1,
         num_neighbours: int | None = None,
         neighbour_dims: int | None = None,
+        fitted_order: int | None = None,
         max_derivative: float = 200.0,
         towers: Sequence[str] = TOWERS,
         target_permutations: int = 0,
@@ -131,6 +136,7 @@ class Taylorformer(ProbabilisticModel):
         self.feature_order = plain_number(feature_order)
         self.num_neighbours = plain_number(num_neighbours)
         self.neighbour_dims = plain_number(neighbour_dims)
+        self.fitted_order = plain_number(fitted_order)
         self.max_derivative = plain_number(max_derivative)
         self.towers = towers
         self.representation_extractor = representation_extractor

@@ -29,10 +29,13 @@ class Setting(NamedTuple):
     num_neighbours: int
     x_dims: int
     y_dims: int
+    fitted_order: int | None = None
 
     @property
     def legal(self) -> bool:
         second = self.feature_order == 2 or self.taylor_order == 2
+        if self.fitted_order and (self.taylor_order != 0 or self.x_dims > 1):
+            return False
         return self.num_neighbours >= self.x_dims and not (second and self.x_dims > 1)
 
     def model(self) -> Taylorformer:
@@ -44,6 +47,7 @@ class Setting(NamedTuple):
             feature_order=self.feature_order,
             taylor_order=self.taylor_order,
             num_neighbours=self.num_neighbours,
+            fitted_order=self.fitted_order,
         )
 
 
@@ -60,6 +64,13 @@ SETTINGS = [
     Setting(*values)
     for values in itertools.product((0, 1, 2), (None, 0, 1, 2), (1, 2, 3), (1, 2, 3), (1, 2))
 ]
+SETTINGS += [
+    Setting(q, 0, num_neighbours, 1, y_dims, fitted_order)
+    for q, num_neighbours, y_dims, fitted_order in itertools.product(
+        (0, 1, 2), (1, 3), (1, 2), (1, 3)
+    )
+]
+SETTINGS += [Setting(1, 1, 1, 1, 1, 2), Setting(1, 0, 2, 2, 1, 2)]
 LEGAL = [setting for setting in SETTINGS if setting.legal]
 LAYOUTS = ("apart", "equal", "far")
 CHECKS = [Check(*values) for values in itertools.product(LEGAL, (0, 1, 5), LAYOUTS, (False, True))]
@@ -199,7 +210,7 @@ def test_no_leak_in_any_legal_combination(setting):
 def test_illegal_combinations_are_refused(setting):
     shape = (None, None, setting.x_dims)
     y_shape = (None, None, setting.y_dims)
-    with pytest.raises(ValueError, match=r"`(num_neighbours|feature_order)`.*Received"):
+    with pytest.raises(ValueError, match=r"`(num_neighbours|feature_order|fitted_order)`.*Received"):
         setting.model().build({"x_context": shape, "y_context": y_shape, "x_target": shape})
 
 

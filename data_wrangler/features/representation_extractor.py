@@ -14,6 +14,12 @@ from taylorformer.data_wrangler.checks import (
     plain_number,
 )
 from taylorformer.data_wrangler.features.derivatives import estimate_derivative, ratio
+from taylorformer.data_wrangler.features.fitted_terms import (
+    LARGEST_ORDER,
+    compress,
+    fitted_terms,
+    fitted_weights,
+)
 from taylorformer.data_wrangler.features.masked_normalization import MaskedBatchNormalization
 from taylorformer.data_wrangler.features.neighbours import (
     canonical_order,
@@ -70,6 +76,10 @@ class RepresentationExtractor(RowFeatures):
         num_neighbours: K >= M, the neighbours of one derivative. None: M.
         neighbour_dims: M, how many leading dimensions of x define distance and derivative; the
             others are plain features. None: all D_x.
+        fitted_order: r, to have Taylor terms of orders 1 to r about n(i) whose derivatives are
+            fitted together to the r next seen points (see `fitted_weights`), and for q >= 1 their
+            signs and sizes among `Y^seen`. It needs p = 0 and M = 1, and is not in the paper.
+            None: no such terms.
         max_derivative: derivatives larger than this, in units of y over x, get the flag 0.
         seed: for the random ties in training.
 
@@ -80,6 +90,7 @@ class RepresentationExtractor(RowFeatures):
 
     ROW_PARTS: ClassVar[tuple[str, ...]] = (
         "call",
+        "_add_fitted",
         "_add_of_itself",
         "_add_of_nearest",
         "_add_second_of_itself",
@@ -101,6 +112,7 @@ class RepresentationExtractor(RowFeatures):
         taylor_order: int | None = 0,
         num_neighbours: int | None = None,
         neighbour_dims: int | None = None,
+        fitted_order: int | None = None,
         max_derivative: float = 200.0,
         seed: int | None = None,
         **kwargs: Any,
@@ -113,6 +125,12 @@ class RepresentationExtractor(RowFeatures):
         self.taylor_order = check_choice("taylor_order", taylor_order, (None, 0, 1, 2))
         self.num_neighbours = check_optional_integer("num_neighbours", num_neighbours, 1)
         self.neighbour_dims = check_optional_integer("neighbour_dims", neighbour_dims, 1)
+        self.fitted_order = check_optional_integer("fitted_order", fitted_order, 1, LARGEST_ORDER)
+        if self.fitted_order is not None and self.taylor_order != 0:
+            raise ValueError(
+                "`taylor_order` must be 0 with `fitted_order`, whose terms replace those of higher "
+                f"order. Received: taylor_order={taylor_order}, fitted_order={fitted_order}"
+            )
         self.max_derivative = check_number("max_derivative", max_derivative, above=0)
         self.seed = check_optional_integer("seed", seed, 0)
         self.seed_generator = keras.random.SeedGenerator(self.seed)
@@ -126,6 +144,7 @@ class RepresentationExtractor(RowFeatures):
         order = max(self.feature_order, self.taylor_order or 0)
         self._needs_derivative = order >= 1
         self._needs_second_derivative = order == 2
+        self._num_fitted = self.fitted_order or 0
         # What is kept of a point beside its y, for those whose neighbour it is.
         self._kept = ("d",) * (order >= 1) + ("dd", "d2") * (order == 2)
         if self.feature_order >= 1:
@@ -144,7 +163,8 @@ class RepresentationExtractor(RowFeatures):
         """Fixes M and K from the input shapes and makes the normalisers.
 
         Raises:
-            ValueError: `neighbour_dims` above D_x, K below M, or second order with M above 1.
+            ValueError: `neighbour_dims` above D_x, K below M, or second order or fitted terms with
+                M above 1.
         """
         x_dims = input_shape["x_context"][-1]
         y_dims = input_shape["y_context"][-1]
@@ -166,6 +186,12 @@ class RepresentationExtractor(RowFeatures):
                 "neighbours (D_x = 1 or `neighbour_dims` = 1). "
                 f"Received: feature_order={self.feature_order}, "
                 f"taylor_order={self.taylor_order}, dimensions {dims}"
+            )
+        if self._num_fitted and dims != 1:
+            raise ValueError(
+                "`fitted_order` needs one dimension that defines neighbours (D_x = 1 or "
+                f"`neighbour_dims` = 1). Received: fitted_order={self.fitted_order}, "
+                f"dimensions {dims}"
             )
         self._dims = dims
         self._y_dims = y_dims
@@ -193,7 +219,9 @@ class RepresentationExtractor(RowFeatures):
             - `y` `[B, N, D_y]`, 0 where it is not known;
             - `context_mask` `[B, N_C]` and `target_seen` `[B, N_T]`, bool: which points are seen;
             - `taylor_terms` `[B, N_T, D_y]`: the explicit Taylor terms of the targets up to order
-              p about n(i), from derivatives before normalisation. 0 for p = None.
+              p about n(i), from derivatives before normalisation. 0 for p = None;
+            - `fitted_terms` `[B, N_T, r, D_y]`: those of orders 1 to r whose derivatives are
+              fitted, see `fitted_order`; r = 0 without.
 
             `x_fe`, `context_mask` and `target_seen` have 1 instead of B where all sequences
             share their points.
@@ -224,10 +252,13 @@ class RepresentationExtractor(RowFeatures):
         x_fe, y_fe = [self.positional_encoding(x)], [y]
         y_seen: list[tf.Tensor] = []
         terms = tf.zeros_like(batch["y_target"])
+        fitted = tf.zeros_like(terms)[:, :, tf.newaxis][:, :, :0]
         neighbour: dict[str, tf.Tensor] = {}
         if self.feature_order >= 1 or self.taylor_order is not None:
             neighbour = self._neighbourhood(batch, x, y, observed, target_seen, training)
             terms = self._taylor_terms(neighbour, num_context)
+            if self._num_fitted:
+                fitted = neighbour["fitted"][:, num_context:]
             if self.feature_order >= 1:
                 is_context = tf.range(tf.shape(x)[1])[tf.newaxis, :, tf.newaxis] < num_context
                 for added, features_of in zip(
@@ -240,6 +271,7 @@ class RepresentationExtractor(RowFeatures):
         features["y_fe"] = tf.concat(y_fe, axis=-1)
         features["y_seen"] = tf.concat(y_seen, axis=-1) if y_seen else y[..., :0]
         features["taylor_terms"] = terms
+        features["fitted_terms"] = fitted
         return features, neighbour
 
     def _orders(
@@ -266,6 +298,7 @@ class RepresentationExtractor(RowFeatures):
         What reads x alone has as many rows as x: B, or 1 for points that all sequences share.
         """
         num_neighbours = self._num_neighbours if self._needs_derivative else 1
+        num_neighbours = max(num_neighbours, self._num_fitted + 1)
         rows = split_where_ties_differ({**batch, "target_seen": target_seen})
         points, seen = nearest_seen_points(
             rows["x_context"][..., : self._dims],
@@ -291,10 +324,20 @@ class RepresentationExtractor(RowFeatures):
             of_nearest(neighbour["x_n"], points),
             of_nearest(neighbour["dx"], points),
         )
-        if self._needs_derivative:
+        if self._needs_derivative or self._num_fitted:
             x_of_points = tf.gather(x[..., : self._dims], points, batch_dims=1)
-            neighbour["delta_x"] = x[:, :, tf.newaxis, : self._dims] - x_of_points
             neighbour["y_of_points"] = tf.gather(y, points_of_y, batch_dims=1)
+        if self._needs_derivative:
+            delta_x = x[:, :, tf.newaxis, : self._dims] - x_of_points
+            neighbour["delta_x"] = delta_x[:, :, : self._num_neighbours]
+        if self._num_fitted:
+            neighbour["fitted_weights"] = fitted_weights(
+                neighbour["dx"][..., :1],
+                x_of_points[:, :, 1 : self._num_fitted + 1, 0],
+                neighbour["x_n"][..., :1],
+                seen[..., : self._num_fitted + 1],
+            )
+            self._add_fitted(neighbour)
         self._add_of_itself(neighbour, y)
         if self._needs_derivative:
             packed = self._packed(neighbour, ("d",))
@@ -309,11 +352,20 @@ class RepresentationExtractor(RowFeatures):
         """Adds dY, D and its flag: what needs the y `[B, N, D_y]` of a point itself."""
         neighbour["dy"] = tf.where(neighbour["has_n"], y - neighbour["y_n"], 0.0)
         if self._needs_derivative:
-            delta_y = y[:, :, tf.newaxis] - neighbour["y_of_points"]
+            count = self._num_neighbours
+            delta_y = y[:, :, tf.newaxis] - neighbour["y_of_points"][:, :, :count]
             neighbour["d"], flag = self._estimate_derivative(
-                neighbour["delta_x"], delta_y, neighbour["seen"]
+                neighbour["delta_x"], delta_y, neighbour["seen"][..., :count]
             )
             neighbour["d_flag"] = flag & neighbour["observed"][..., tf.newaxis]
+
+    def _add_fitted(self, neighbour: dict[str, tf.Tensor]) -> None:
+        """Adds the fitted terms `[B, N, r, D_y]`, from y of seen points."""
+        neighbour["fitted"] = fitted_terms(
+            neighbour["fitted_weights"],
+            neighbour["y_of_points"][:, :, 1 : self._num_fitted + 1],
+            neighbour["y_n"],
+        )
 
     def _add_second_of_itself(self, neighbour: dict[str, tf.Tensor]) -> None:
         """Adds dD and D2 with their flags, from D and D^n."""
@@ -387,6 +439,8 @@ class RepresentationExtractor(RowFeatures):
         x_fe = [neighbour["x_n"], neighbour["dx"]]
         y_fe = [neighbour["dy"], *of_itself]
         y_seen = [neighbour["y_n"], *of_neighbour]
+        if self._num_fitted:
+            y_seen += tf.unstack(compress(neighbour["fitted"]), self._num_fitted, axis=2)
         if self.feature_order == 2:
             x_fe += [neighbour["x_nn"], neighbour["dx_n"]]
             for name, normalization in (
@@ -435,6 +489,7 @@ class RepresentationExtractor(RowFeatures):
             "taylor_order": self.taylor_order,
             "num_neighbours": self.num_neighbours,
             "neighbour_dims": self.neighbour_dims,
+            "fitted_order": self.fitted_order,
             "max_derivative": self.max_derivative,
             "seed": self.seed,
         }

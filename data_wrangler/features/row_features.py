@@ -6,6 +6,20 @@ from typing import Any, ClassVar
 import keras
 import tensorflow as tf
 
+# What is known of the neighbours of a point from x alone.
+_OF_X = (
+    "points",
+    "seen",
+    "has_n",
+    "observed",
+    "x_n",
+    "dx",
+    "x_nn",
+    "dx_n",
+    "delta_x",
+    "fitted_weights",
+)
+
 
 def rows_first(values: tf.Tensor) -> tf.Tensor:
     """Lays `[B, N, ..]` out as `[N, B, ..]`."""
@@ -42,17 +56,16 @@ class RowFeatures(keras.layers.Layer):
             {**inputs, "y_target": tf.zeros(shape)}, training=False
         )
         state = self._state(neighbour, features["y"])[:, :num_context]
-        names = ("points", "seen", "has_n", "observed", "x_n", "dx", "x_nn", "dx_n", "delta_x")
         rows = {
             name: rows_first(neighbour[name][:, num_context:])
-            for name in names
+            for name in _OF_X
             if name in neighbour
         }
         return features, rows, rows_first(state)
 
     def row_before_y(
         self, rows: Mapping[str, tf.Tensor], i: tf.Tensor, state: tf.Tensor
-    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]:
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor, tf.Tensor]:
         """Makes what target i may know before its y is drawn.
 
         Args:
@@ -62,12 +75,12 @@ class RowFeatures(keras.layers.Layer):
                 dD, D2 and flags.
 
         Returns:
-            What is known of its neighbours, for `row_after_y`; `y_seen` `[B, S, F_s]`; and
-            `taylor_terms` `[B, S, D_y]`.
+            What is known of its neighbours, for `row_after_y`; `y_seen` `[B, S, F_s]`;
+            `taylor_terms` `[B, S, D_y]`; and `fitted_terms` `[B, S, r, D_y]`.
         """
         if not rows:
             y = state[0, ..., : self._y_dims]
-            return {}, y[..., :0], tf.zeros_like(y)
+            return {}, y[..., :0], tf.zeros_like(y), y[:, :, tf.newaxis][:, :, :0]
         num_samples = tf.shape(state)[2]
         neighbour: dict[str, tf.Tensor] = {}
         for name, values in rows.items():
@@ -84,6 +97,10 @@ class RowFeatures(keras.layers.Layer):
         of_nearest = tf.where(neighbour["has_n"], of_points[:, :, 0], 0.0)
         neighbour["y_n"] = of_nearest[..., : self._y_dims]
         self._add_of_nearest(neighbour, self._kept, of_nearest[..., self._y_dims :])
+        fitted = neighbour["y_n"][:, :, tf.newaxis][:, :, :0]
+        if "fitted_weights" in neighbour:
+            self._add_fitted(neighbour)
+            fitted = neighbour["fitted"]
         # What needs the target's y is not known yet.
         before: dict[str, Any] = {**neighbour, "dy": tf.zeros_like(neighbour["y_n"])}
         for name in self._kept:
@@ -93,7 +110,7 @@ class RowFeatures(keras.layers.Layer):
         if self.feature_order >= 1:
             is_context = tf.zeros_like(neighbour["has_n"])
             y_seen = tf.concat(self._features(before, is_context, False)[2], axis=-1)
-        return neighbour, y_seen, self._taylor_terms(before, tf.constant(0))
+        return neighbour, y_seen, self._taylor_terms(before, tf.constant(0)), fitted
 
     def row_after_y(
         self, neighbour: Mapping[str, tf.Tensor], y: tf.Tensor

@@ -24,13 +24,29 @@ def feature_shapes(
     return {key: tuple(feature.shape) for key, feature in features.items()}
 
 
+def gated_sum(terms: tf.Tensor, gates: tf.Tensor | None) -> tf.Tensor:
+    """Sums fitted Taylor terms, each times its gate.
+
+    Args:
+        terms: `[B, R, r, D_y]`.
+        gates: `[B, R, r]`, before the sigmoid. None: all gates are 1.
+
+    Returns:
+        `[B, R, D_y]`, float32.
+    """
+    if gates is not None:
+        terms *= tf.sigmoid(tf.cast(gates, tf.float32))[..., tf.newaxis]
+    return tf.reduce_sum(terms, axis=2)
+
+
 @keras.saving.register_keras_serializable("taylorformer")
 class LocalTaylor(keras.layers.Layer):
     """`mean = A + the explicit Taylor terms up to order p about n(i)`.
 
     A is the mean that the wrapped layer makes of the features. p = 0 adds `Y^n`; p = 1 also
-    `D^n dX`; p = 2 also `1/2 D2^n dX^2`; None adds nothing. The sum is float32 under every dtype
-    policy.
+    `D^n dX`; p = 2 also `1/2 D2^n dX^2`; None adds nothing. Where the extractor has fitted terms
+    of orders 1 to r, each is added times its gate, a number in (0, 1) that the wrapped layer learns
+    for each target. The sum is float32 under every dtype policy.
 
     Example:
         Around a layer that always returns 0, the mean is the y of the nearest seen point:
@@ -49,7 +65,8 @@ class LocalTaylor(keras.layers.Layer):
 
     Args:
         network: a layer that takes the dictionary of features of the extractor and returns a
-            dictionary with `mean` `[B, N_T, D_y]` (and anything else, which is handed on). Every
+            dictionary with `mean` `[B, N_T, D_y]` (and anything else, which is handed on), for
+            fitted terms also `gates` `[B, N_T, r]` before a sigmoid; without, gates are 1. Every
             feature has B rows, unless the layer has an attribute `shares_points` that is True: then
             `x_fe`, `context_mask` and `target_seen` have 1 row for points that all share.
         representation_extractor: makes the features and the explicit terms. None: a
@@ -106,6 +123,9 @@ class LocalTaylor(keras.layers.Layer):
         outputs["mean"] = tf.cast(outputs["mean"], tf.float32)
         if self.taylor_order is not None:
             outputs["mean"] += features["taylor_terms"]
+        gates, fitted = outputs.pop("gates", None), features.get("fitted_terms")
+        if fitted is not None and fitted.shape[2]:
+            outputs["mean"] += gated_sum(fitted, gates)
         return outputs
 
     def get_config(self) -> dict[str, Any]:

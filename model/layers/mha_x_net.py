@@ -20,6 +20,11 @@ from taylorformer.model.layers.mha_xy import MHAXY
 
 TOWERS = ("x", "xy")
 
+# Of the Dense layers of a row, in their order.
+_OUTPUTS = ("mean", "raw_scale", "gates")
+# Gates begin almost open: sigmoid(4) is 0.98.
+_FIRST_GATE = 4.0
+
 
 @keras.saving.register_keras_serializable("taylorformer")
 class MHAXNet(keras.layers.Layer):
@@ -103,11 +108,19 @@ class MHAXNet(keras.layers.Layer):
         self.join_dense = seeded_dense(self.width, self.seed, 2, policy, "join")
         self.mean_dense = seeded_dense(y_dims, self.seed, 3, policy, "mean")
         self.scale_dense = seeded_dense(y_dims, self.seed, 4, policy, "scale")
-        for dense in (self.join_dense, self.mean_dense, self.scale_dense):
+        self.gate_dense = None
+        # Features of callers may lack what is not in the paper.
+        num_gates = input_shape["fitted_terms"][-2] if "fitted_terms" in input_shape else 0
+        denses = [self.join_dense, self.mean_dense, self.scale_dense]
+        if num_gates:
+            self.gate_dense = seeded_dense(num_gates, self.seed, 5, policy, "gates")
+            self.gate_dense.bias_initializer = keras.initializers.Constant(_FIRST_GATE)
+            denses.append(self.gate_dense)
+        for dense in denses:
             dense.trainable = self.trainable
         self.join_dense.build((None, None, self.width * len(self.towers)))
-        self.mean_dense.build((None, None, self.width))
-        self.scale_dense.build((None, None, self.width))
+        for dense in denses[1:]:
+            dense.build((None, None, self.width))
         self.built = True
 
     def call(self, features: Mapping[str, tf.Tensor], training: bool = False) -> dict[str, Any]:
@@ -118,7 +131,8 @@ class MHAXNet(keras.layers.Layer):
             training: use dropout.
 
         Returns:
-            `{"mean": A [B, N_T, D_y], "raw_scale": [B, N_T, D_y]}`, float32.
+            `{"mean": A [B, N_T, D_y], "raw_scale": [B, N_T, D_y]}`, float32; for fitted Taylor
+            terms also `gates` `[B, N_T, r]`, see `LocalTaylor`.
         """
         context_visible = context_visibility(features["context_mask"])
         visible = target_visibility(features["context_mask"], features["target_seen"])
@@ -149,31 +163,33 @@ class MHAXNet(keras.layers.Layer):
     @property
     def row_denses(self) -> list[keras.layers.Dense]:
         """The Dense layers whose weights are read where rows are drawn one by one."""
-        return [self.mean_dense, self.scale_dense]
+        denses = [self.mean_dense, self.scale_dense]
+        return denses if self.gate_dense is None else [*denses, self.gate_dense]
 
     def head(self, joined: list[tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Turns O_X and O_XY, `[B, R, width]` each, into A and the raw scale, `[B, R, D_y]`."""
+        """Turns O_X and O_XY, `[B, R, width]` each, into what `call` returns."""
         z = apply_dense(self.join_dense, tf.concat(joined, axis=-1))
         return {
-            "mean": tf.cast(apply_dense(self.mean_dense, z), tf.float32),
-            "raw_scale": tf.cast(apply_dense(self.scale_dense, z), tf.float32),
+            name: tf.cast(apply_dense(dense, z), tf.float32)
+            for name, dense in zip(_OUTPUTS, self.row_denses, strict=False)
         }
 
-    def row_head(
-        self, joined: list[tf.Tensor], mean_and_scale: JoinedDense
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Does what `head` does for one row of every sample, the last two Dense layers joined.
+    def row_head(self, joined: list[tf.Tensor], denses: JoinedDense) -> dict[str, tf.Tensor]:
+        """Does what `head` does for one row of every sample, the last Dense layers joined.
 
         Args:
             joined: O_X and O_XY, `[B, S, width]` each.
-            mean_and_scale: both Dense layers, joined.
+            denses: `row_denses`, joined.
 
         Returns:
-            A and the raw scale, `[B, S, D_y]` each, float32.
+            What `head` returns, with S instead of R.
         """
         z = apply_dense(self.join_dense, tf.concat(joined, axis=-1))
-        mean, raw_scale = tf.split(apply_joined(mean_and_scale, z), 2, axis=-1)
-        return tf.cast(mean, tf.float32), tf.cast(raw_scale, tf.float32)
+        widths = [dense.units for dense in self.row_denses]
+        parts = tf.split(apply_joined(denses, z), widths, axis=-1)
+        return {
+            name: tf.cast(part, tf.float32) for name, part in zip(_OUTPUTS, parts, strict=False)
+        }
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from taylorformer.data_wrangler.features.row_features import rows_first
 from taylorformer.model.layers.dense import JoinedDense, joined_dense, within_range
-from taylorformer.model.layers.local_taylor import LocalTaylor
+from taylorformer.model.layers.local_taylor import LocalTaylor, gated_sum
 from taylorformer.model.layers.mask import context_visibility, target_visibility
 from taylorformer.model.layers.mha_xy import BlockRows
 from taylorformer.model.observed_density import observable
@@ -68,7 +68,7 @@ class _Shared(NamedTuple):
         x_fe: features of the targets' x, `[N_T, B, 1, F_x]`.
         mha_x: of the tower MHA-X. None without it.
         blocks: of each block of the tower MHA-XY; empty without it.
-        head: the Dense layers of mean and raw scale, joined.
+        head: the last Dense layers, joined.
         y_support: which values y can have, `[B, 1, D_y, 6]`. None: any.
     """
 
@@ -179,7 +179,7 @@ class TaylorformerLoop:
             x_fe=rows_first(x_fe[:, num_context:])[:, :, tf.newaxis],
             mha_x=self._before_mha_x(features, batch["context_mask"]),
             blocks=self._before_mha_xy(features, batch["context_mask"]),
-            head=joined_dense([network.mean_dense, network.scale_dense], network.compute_dtype),
+            head=joined_dense(network.row_denses, network.compute_dtype),
             y_support=None if support is None else support[:, tf.newaxis],
         )
         shape = tf.shape(context_state)
@@ -227,7 +227,7 @@ class TaylorformerLoop:
         num_context: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
         """Draws target i; returns its y `[B, S, D_y]`, its state and a row of every cache."""
-        neighbour, y_seen, terms = self._extractor.row_before_y(shared.neighbours, i, state)
+        neighbour, y_seen, terms, fitted = self._extractor.row_before_y(shared.neighbours, i, state)
         earlier, visible = self._caches.earlier(i, shared.target_mask)
         x_fe = tf.tile(shared.x_fe[i], [1, tf.shape(state)[2], 1])
         outputs: list[tf.Tensor] = []
@@ -247,10 +247,12 @@ class TaylorformerLoop:
                 visible,
             )
             outputs.append(output)
-        mean, raw_scale = self._network.row_head(outputs, shared.head)
-        scale = self._model.scale_from_raw(raw_scale)
+        head = self._network.row_head(outputs, shared.head)
+        mean, scale = head["mean"], self._model.scale_from_raw(head["raw_scale"])
         if self._adds_taylor_terms:
             mean += terms
+        if fitted.shape[2]:
+            mean += gated_sum(fitted, head.get("gates"))
         is_drawn = shared.target_mask[i][:, tf.newaxis, tf.newaxis]
         y = observable(mean + scale * noise, shared.y_support)
         y = tf.where(is_drawn, y, 0.0)
