@@ -354,7 +354,7 @@ _JUNK = (np.nan, 1e6, np.inf)
 
 
 def _masked(case, everything):
-    """A batch with masks, and the same with junk at masked points."""
+    """A batch with masks, and the same with junk at masked points, of all kinds side by side."""
     inputs, y_target = case.data(num_context=6, num_target=5, batch_size=4)
     rng = np.random.default_rng(1)
     masks = {
@@ -363,12 +363,13 @@ def _masked(case, everything):
     }
     masks["context_mask"][1] = False
     masks["target_mask"][2] = False
-    for junk in _JUNK:
-        spoiled = {}
-        for key, value in _with_targets(inputs, y_target).items():
-            mask = masks["context_mask" if key.endswith("context") else "target_mask"]
-            spoiled[key] = np.where(mask[..., None], value, np.float32(junk))
-        yield {**inputs, **masks}, y_target, spoiled, masks
+    spoiled = {}
+    for key, value in _with_targets(inputs, y_target).items():
+        mask = masks["context_mask" if key.endswith("context") else "target_mask"]
+        junk = rng.choice(np.float32(_JUNK), value.shape)
+        assert set(np.float32(_JUNK)[~np.isnan(_JUNK)]) <= set(junk[~mask].ravel())
+        spoiled[key] = np.where(mask[..., None], value, junk)
+    return {**inputs, **masks}, y_target, spoiled, masks
 
 
 @models
@@ -389,23 +390,23 @@ def test_masked_values_change_nothing(case, everything, training):
 
     model(_with_targets(*case.data(num_context=6, num_target=5)))
     weights_before = model.get_weights()
-    for clean, y_target, spoiled, masks in _masked(case, everything):
-        expected = run(prepare_batch(_with_targets(clean, y_target)))
-        outcome = run(prepare_batch({**spoiled, **masks}))
-        for a, b in zip(_flat(expected), _flat(outcome), strict=True):
-            np.testing.assert_array_equal(a, b)
-        outputs, _, loss, gradients = outcome
-        hidden = ~masks["target_mask"]
-        assert np.all(outputs["mean"].numpy()[hidden] == 0)
-        assert np.all(outputs["scale"].numpy()[hidden] == 1)
-        assert all(np.all(np.isfinite(g)) for g in gradients)
-        if everything:
-            assert loss == 0
-            assert all(np.all(g.numpy() == 0) for g in gradients)
-        y_spoiled = spoiled.pop("y_target")
-        np.testing.assert_array_equal(
-            model.log_prob({**spoiled, **masks}, y_spoiled), model.log_prob(clean, y_target)
-        )
+    clean, y_target, spoiled, masks = _masked(case, everything)
+    expected = run(prepare_batch(_with_targets(clean, y_target)))
+    outcome = run(prepare_batch({**spoiled, **masks}))
+    for a, b in zip(_flat(expected), _flat(outcome), strict=True):
+        np.testing.assert_array_equal(a, b)
+    outputs, _, loss, gradients = outcome
+    hidden = ~masks["target_mask"]
+    assert np.all(outputs["mean"].numpy()[hidden] == 0)
+    assert np.all(outputs["scale"].numpy()[hidden] == 1)
+    assert all(np.all(np.isfinite(g)) for g in gradients)
+    if everything:
+        assert loss == 0
+        assert all(np.all(g.numpy() == 0) for g in gradients)
+    y_spoiled = spoiled.pop("y_target")
+    np.testing.assert_array_equal(
+        model.log_prob({**spoiled, **masks}, y_spoiled), model.log_prob(clean, y_target)
+    )
 
 
 @models
