@@ -38,7 +38,7 @@ def distances(kernel: str, num_sequences: int, **settings: int) -> np.ndarray:
     parts = []
     for _, inputs, y_target in tasks.batches(_BATCH):
         features = extractor({**inputs, "y_target": y_target})
-        terms = features["taylor_terms"].numpy() + features["fitted_terms"].numpy().sum(axis=2)
+        terms = features["taylor_terms"].numpy() + features["gated_terms"].numpy().sum(axis=2)
         parts.append(np.abs(y_target - terms)[inputs["target_mask"]].ravel())
     return np.concatenate(parts)
 

@@ -26,8 +26,16 @@ _EXTRACTOR_DEFAULTS = {
     "num_neighbours": None,
     "neighbour_dims": None,
     "fitted_order": None,
+    "anchors": ("nearest",),
+    "season_dims": (1, 2),
     "max_derivative": 200.0,
 }
+
+
+def _plain(value: Any) -> Any:
+    """Returns an argument as it compares: lists as tuples."""
+    return tuple(value) if isinstance(value, list) else value
+
 
 _REACH = 50.0
 """How often `longest`, the unit of the slowest wave of the positional encoding, goes into |x|.
@@ -70,6 +78,9 @@ class Taylorformer(ProbabilisticModel):
         fitted_order: r, the largest order of Taylor terms whose derivatives are fitted together,
             each with a learned gate (see `RepresentationExtractor`): for smooth functions of one
             dimension with little noise. It needs p = 0. None: no such terms.
+        anchors: "nearest" alone, or "nearest" and "season": a learned gate then chooses between the
+            last y and that of the last season (see `RepresentationExtractor`).
+        season_dims: the columns of x with cosine and sine of the phase of that season.
         max_derivative: derivatives larger than this are flagged and not used.
         towers: which attention towers to use, of "x" (MHA-X) and "xy" (MHA-XY).
         target_permutations: 0 keeps the given order of targets in training (forecasting); m >= 1
@@ -106,6 +117,8 @@ class Taylorformer(ProbabilisticModel):
         num_neighbours: int | None = None,
         neighbour_dims: int | None = None,
         fitted_order: int | None = None,
+        anchors: Sequence[str] = ("nearest",),
+        season_dims: Sequence[int] = (1, 2),
         max_derivative: float = 200.0,
         towers: Sequence[str] = TOWERS,
         target_permutations: int = 0,
@@ -137,6 +150,8 @@ class Taylorformer(ProbabilisticModel):
         self.num_neighbours = plain_number(num_neighbours)
         self.neighbour_dims = plain_number(neighbour_dims)
         self.fitted_order = plain_number(fitted_order)
+        self.anchors = anchors
+        self.season_dims = season_dims
         self.max_derivative = plain_number(max_derivative)
         self.towers = towers
         self.representation_extractor = representation_extractor
@@ -175,7 +190,7 @@ class Taylorformer(ProbabilisticModel):
                 f"Received: {type(extractor).__name__}"
             )
         for name, value in settings.items():
-            if value != _EXTRACTOR_DEFAULTS[name] and value != getattr(extractor, name):
+            if _plain(value) not in (_EXTRACTOR_DEFAULTS[name], _plain(getattr(extractor, name))):
                 raise ValueError(
                     f"`{name}` must be set on `representation_extractor` where one is given. "
                     f"Received: {name}={value!r}, and {getattr(extractor, name)!r} there"
@@ -244,6 +259,8 @@ class Taylorformer(ProbabilisticModel):
         ):
             config[name] = getattr(self, name)
         config["towers"] = [str(tower) for tower in self.towers]
+        for name in ("anchors", "season_dims"):
+            config[name] = [plain_number(value) for value in config[name]]
         extractor = self.representation_extractor
         config["representation_extractor"] = (
             None if extractor is None else keras.saving.serialize_keras_object(extractor)

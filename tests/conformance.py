@@ -422,7 +422,17 @@ MODELS = [
     ModelCase("taylorformer_second", _taylorformer(taylor_order=2, feature_order=2), 1, 2),
     ModelCase("taylorformer_plain", _taylorformer(taylor_order=None, feature_order=0)),
     ModelCase("taylorformer_x_only", _taylorformer(towers=("x",), scale="bounded", num_layers=1)),
-    ModelCase("taylorformer_xy_only", _taylorformer(towers=("xy",), num_layers=1, fitted_order=2)),
+    ModelCase(
+        "taylorformer_xy_only",
+        _taylorformer(
+            towers=("xy",),
+            num_layers=1,
+            fitted_order=2,
+            anchors=("nearest", "season"),
+            neighbour_dims=1,
+        ),
+        3,
+    ),
     ModelCase(
         "taylorformer_covariates",
         _taylorformer(neighbour_dims=1, feature_order=2, num_neighbours=2, target_permutations=2),

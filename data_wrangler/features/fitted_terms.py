@@ -71,7 +71,10 @@ def _powers(z: tf.Tensor, order: int) -> tf.Tensor:
 
 
 def fitted_terms(weights: tf.Tensor, y_of_points: tf.Tensor, y_nearest: tf.Tensor) -> tf.Tensor:
-    """Returns the fitted Taylor terms of orders 1 to r.
+    """Returns the fitted Taylor terms of orders 1 to r, each clipped to -1 .. 1.
+
+    Far from all points, where terms would grow without a bound, none is then larger than the usual
+    size of y.
 
     Args:
         weights: `[B, N, r, r]`, returned by `fitted_weights`; 1 instead of B stands for all.
@@ -79,17 +82,18 @@ def fitted_terms(weights: tf.Tensor, y_of_points: tf.Tensor, y_nearest: tf.Tenso
         y_nearest: `[B, N, D_y]`, that of n(i).
 
     Returns:
-        `[B, N, r, D_y]`.
+        `[B, N, r, D_y]`, in units of y.
     """
     differences = y_of_points - y_nearest[:, :, tf.newaxis]
     # What is not seen has the weight 0, and may be anything.
     used = tf.reduce_any(weights != 0, axis=-2)[..., tf.newaxis]
     differences = tf.where(used, differences, 0.0)
-    return tf.reduce_sum(weights[..., tf.newaxis] * differences[:, :, tf.newaxis], axis=-2)
+    terms = tf.reduce_sum(weights[..., tf.newaxis] * differences[:, :, tf.newaxis], axis=-2)
+    return tf.clip_by_value(terms, -1.0, 1.0)
 
 
 def compress(terms: tf.Tensor) -> tf.Tensor:
-    """Returns `sign(t) log(1 + |t| / 1e-3) / log(1001)`: the sign and the order of magnitude.
+    """Returns `sign(t) log(1 + |t| / 1e-3) / log(1001)`: the sign and the order of size.
 
     A term of 1 becomes 1. How far the next term is likely to be off is a power of the size of this
     one, which a layer can read off a logarithm.

@@ -1,6 +1,6 @@
 """RepresentationExtractor: the features W of the paper (section "LocalTaylor")."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import keras
@@ -9,6 +9,7 @@ import tensorflow as tf
 from taylorformer.data_wrangler.batch import prepare_batch, tile_sequences
 from taylorformer.data_wrangler.checks import (
     check_choice,
+    check_integer,
     check_number,
     check_optional_integer,
     plain_number,
@@ -29,6 +30,30 @@ from taylorformer.data_wrangler.features.neighbours import (
 )
 from taylorformer.data_wrangler.features.positional_encoding import PositionalEncoding
 from taylorformer.data_wrangler.features.row_features import RowFeatures
+
+ANCHORS = (("nearest",), ("nearest", "season"))
+# sigmoid(0) is 0.5, sigmoid(4) is 0.98.
+_FIRST_SEASON, _FIRST_FITTED = 0.0, 4.0
+# How far apart in time a step of 1 on the unit circle of phases is.
+_PHASE_WEIGHT = 10.0
+
+
+def _checked_anchors(anchors: Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(anchors, (list, tuple)) or tuple(anchors) not in ANCHORS:
+        raise ValueError(
+            '`anchors` must be ("nearest",) or ("nearest", "season"). '
+            f"Received: anchors={anchors!r}"
+        )
+    return tuple(str(anchor) for anchor in anchors)
+
+
+def _checked_columns(columns: Sequence[int]) -> tuple[int, ...]:
+    if not isinstance(columns, (list, tuple)) or len(columns) != 2:
+        raise ValueError(
+            "`season_dims` must be two columns of x, of cosine and sine. "
+            f"Received: season_dims={columns!r}"
+        )
+    return tuple(check_integer("season_dims", column, 0) for column in columns)
 
 
 def _flatten_derivative(derivative: tf.Tensor) -> tf.Tensor:
@@ -80,6 +105,13 @@ class RepresentationExtractor(RowFeatures):
             fitted together to the r next seen points (see `fitted_weights`), and for q >= 1 their
             signs and sizes among `Y^seen`. It needs p = 0 and M = 1, and is not in the paper.
             None: no such terms.
+        anchors: "nearest" alone, or "nearest" and "season": a second seen point s(i), the nearest
+            one at the same phase of a season. The difference `Y^s - Y^n` is a term, and for q >= 1
+            `X - X^s` is among `X^fe`, `Y - Y^s` among `Y^fe` and `Y^s - Y^n` among `Y^seen`. It
+            needs p = 0 and M = 1, and is not in the paper.
+        season_dims: which two columns of x hold cosine and sine of the phase of the season; read
+            with the anchor "season" alone. Of two points whose phases differ by c on the unit
+            circle, the one with the other phase is as far as one that is 10 c away in time.
         max_derivative: derivatives larger than this, in units of y over x, get the flag 0.
         seed: for the random ties in training.
 
@@ -90,7 +122,7 @@ class RepresentationExtractor(RowFeatures):
 
     ROW_PARTS: ClassVar[tuple[str, ...]] = (
         "call",
-        "_add_fitted",
+        "_add_gated",
         "_add_of_itself",
         "_add_of_nearest",
         "_add_second_of_itself",
@@ -99,6 +131,7 @@ class RepresentationExtractor(RowFeatures):
         "_neighbourhood",
         "_normalized",
         "_packed",
+        "_points_of_season",
         "_state",
         "_taylor_terms",
     )
@@ -113,6 +146,8 @@ class RepresentationExtractor(RowFeatures):
         num_neighbours: int | None = None,
         neighbour_dims: int | None = None,
         fitted_order: int | None = None,
+        anchors: Sequence[str] = ("nearest",),
+        season_dims: Sequence[int] = (1, 2),
         max_derivative: float = 200.0,
         seed: int | None = None,
         **kwargs: Any,
@@ -126,10 +161,14 @@ class RepresentationExtractor(RowFeatures):
         self.num_neighbours = check_optional_integer("num_neighbours", num_neighbours, 1)
         self.neighbour_dims = check_optional_integer("neighbour_dims", neighbour_dims, 1)
         self.fitted_order = check_optional_integer("fitted_order", fitted_order, 1, LARGEST_ORDER)
-        if self.fitted_order is not None and self.taylor_order != 0:
+        self.anchors = _checked_anchors(anchors)
+        self.season_dims = _checked_columns(season_dims)
+        self._has_season = "season" in self.anchors
+        if (self.fitted_order or self._has_season) and self.taylor_order != 0:
             raise ValueError(
-                "`taylor_order` must be 0 with `fitted_order`, whose terms replace those of higher "
-                f"order. Received: taylor_order={taylor_order}, fitted_order={fitted_order}"
+                '`taylor_order` must be 0 with `fitted_order` or the anchor "season", whose terms '
+                f"are instead of those of higher order. Received: taylor_order={taylor_order}, "
+                f"fitted_order={fitted_order}, anchors={anchors}"
             )
         self.max_derivative = check_number("max_derivative", max_derivative, above=0)
         self.seed = check_optional_integer("seed", seed, 0)
@@ -145,6 +184,7 @@ class RepresentationExtractor(RowFeatures):
         self._needs_derivative = order >= 1
         self._needs_second_derivative = order == 2
         self._num_fitted = self.fitted_order or 0
+        self._num_gated = self._num_fitted + self._has_season
         # What is kept of a point beside its y, for those whose neighbour it is.
         self._kept = ("d",) * (order >= 1) + ("dd", "d2") * (order == 2)
         if self.feature_order >= 1:
@@ -159,12 +199,21 @@ class RepresentationExtractor(RowFeatures):
                 name="second_derivative_normalization"
             )
 
+    @property
+    def first_gates(self) -> list[float]:
+        """What is added to the gates of the terms before the sigmoid.
+
+        So a layer whose gates begin at 0 chooses at first the middle between both anchors, and
+        nearly all of the fitted terms.
+        """
+        return [_FIRST_SEASON] * self._has_season + [_FIRST_FITTED] * self._num_fitted
+
     def build(self, input_shape: Mapping[str, Any]) -> None:
         """Fixes M and K from the input shapes and makes the normalisers.
 
         Raises:
-            ValueError: `neighbour_dims` above D_x, K below M, or second order or fitted terms with
-                M above 1.
+            ValueError: `neighbour_dims` or a column of `season_dims` above D_x, K below M, or
+                second order, fitted terms or the anchor "season" with M above 1.
         """
         x_dims = input_shape["x_context"][-1]
         y_dims = input_shape["y_context"][-1]
@@ -187,11 +236,16 @@ class RepresentationExtractor(RowFeatures):
                 f"Received: feature_order={self.feature_order}, "
                 f"taylor_order={self.taylor_order}, dimensions {dims}"
             )
-        if self._num_fitted and dims != 1:
+        if self._num_gated and dims != 1:
             raise ValueError(
-                "`fitted_order` needs one dimension that defines neighbours (D_x = 1 or "
-                f"`neighbour_dims` = 1). Received: fitted_order={self.fitted_order}, "
-                f"dimensions {dims}"
+                '`fitted_order` and the anchor "season" need one dimension that defines neighbours '
+                f"(D_x = 1 or `neighbour_dims` = 1). Received: fitted_order={self.fitted_order}, "
+                f"anchors={self.anchors}, dimensions {dims}"
+            )
+        if self._has_season and max(self.season_dims) >= x_dims:
+            raise ValueError(
+                "`season_dims` must be columns of x, counted from 0. "
+                f"Received: season_dims={self.season_dims}, D_x = {x_dims}"
             )
         self._dims = dims
         self._y_dims = y_dims
@@ -220,8 +274,8 @@ class RepresentationExtractor(RowFeatures):
             - `context_mask` `[B, N_C]` and `target_seen` `[B, N_T]`, bool: which points are seen;
             - `taylor_terms` `[B, N_T, D_y]`: the explicit Taylor terms of the targets up to order
               p about n(i), from derivatives before normalisation. 0 for p = None;
-            - `fitted_terms` `[B, N_T, r, D_y]`: those of orders 1 to r whose derivatives are
-              fitted, see `fitted_order`; r = 0 without.
+            - `gated_terms` `[B, N_T, G, D_y]`: `Y^s - Y^n` of the anchor "season", then those of
+              orders 1 to r whose derivatives are fitted; G = 0 without either.
 
             `x_fe`, `context_mask` and `target_seen` have 1 instead of B where all sequences
             share their points.
@@ -252,13 +306,13 @@ class RepresentationExtractor(RowFeatures):
         x_fe, y_fe = [self.positional_encoding(x)], [y]
         y_seen: list[tf.Tensor] = []
         terms = tf.zeros_like(batch["y_target"])
-        fitted = tf.zeros_like(terms)[:, :, tf.newaxis][:, :, :0]
+        gated = tf.zeros_like(terms)[:, :, tf.newaxis][:, :, :0]
         neighbour: dict[str, tf.Tensor] = {}
         if self.feature_order >= 1 or self.taylor_order is not None:
             neighbour = self._neighbourhood(batch, x, y, observed, target_seen, training)
             terms = self._taylor_terms(neighbour, num_context)
-            if self._num_fitted:
-                fitted = neighbour["fitted"][:, num_context:]
+            if self._num_gated:
+                gated = neighbour["gated"][:, num_context:]
             if self.feature_order >= 1:
                 is_context = tf.range(tf.shape(x)[1])[tf.newaxis, :, tf.newaxis] < num_context
                 for added, features_of in zip(
@@ -271,7 +325,7 @@ class RepresentationExtractor(RowFeatures):
         features["y_fe"] = tf.concat(y_fe, axis=-1)
         features["y_seen"] = tf.concat(y_seen, axis=-1) if y_seen else y[..., :0]
         features["taylor_terms"] = terms
-        features["fitted_terms"] = fitted
+        features["gated_terms"] = gated
         return features, neighbour
 
     def _orders(
@@ -308,6 +362,11 @@ class RepresentationExtractor(RowFeatures):
             self._orders(rows, training),
             num_neighbours,
         )
+        if self._has_season:
+            of_season = self._points_of_season(rows, training)
+            points, seen = (
+                tf.concat(parts, axis=-1) for parts in zip((points, seen), of_season, strict=True)
+            )
         points_of_y = tile_sequences(points, tf.shape(y)[0])
         # Points of equal x are told apart by y alone: what reads x is the same for all sequences.
         points, seen = points[: tf.shape(x)[0]], seen[: tf.shape(x)[0]]
@@ -324,7 +383,7 @@ class RepresentationExtractor(RowFeatures):
             of_nearest(neighbour["x_n"], points),
             of_nearest(neighbour["dx"], points),
         )
-        if self._needs_derivative or self._num_fitted:
+        if self._needs_derivative or self._num_gated:
             x_of_points = tf.gather(x[..., : self._dims], points, batch_dims=1)
             neighbour["y_of_points"] = tf.gather(y, points_of_y, batch_dims=1)
         if self._needs_derivative:
@@ -337,7 +396,10 @@ class RepresentationExtractor(RowFeatures):
                 neighbour["x_n"][..., :1],
                 seen[..., : self._num_fitted + 1],
             )
-            self._add_fitted(neighbour)
+        if self._has_season:
+            neighbour["dx_s"] = tf.where(seen[..., -1:], x[..., :1] - x_of_points[:, :, -1], 0.0)
+        if self._num_gated:
+            self._add_gated(neighbour)
         self._add_of_itself(neighbour, y)
         if self._needs_derivative:
             packed = self._packed(neighbour, ("d",))
@@ -351,6 +413,8 @@ class RepresentationExtractor(RowFeatures):
     def _add_of_itself(self, neighbour: dict[str, tf.Tensor], y: tf.Tensor) -> None:
         """Adds dY, D and its flag: what needs the y `[B, N, D_y]` of a point itself."""
         neighbour["dy"] = tf.where(neighbour["has_n"], y - neighbour["y_n"], 0.0)
+        if self._has_season:
+            neighbour["dy_s"] = neighbour["dy"] - neighbour["gated"][:, :, 0]
         if self._needs_derivative:
             count = self._num_neighbours
             delta_y = y[:, :, tf.newaxis] - neighbour["y_of_points"][:, :, :count]
@@ -359,13 +423,42 @@ class RepresentationExtractor(RowFeatures):
             )
             neighbour["d_flag"] = flag & neighbour["observed"][..., tf.newaxis]
 
-    def _add_fitted(self, neighbour: dict[str, tf.Tensor]) -> None:
-        """Adds the fitted terms `[B, N, r, D_y]`, from y of seen points."""
-        neighbour["fitted"] = fitted_terms(
-            neighbour["fitted_weights"],
-            neighbour["y_of_points"][:, :, 1 : self._num_fitted + 1],
-            neighbour["y_n"],
+    def _points_of_season(
+        self, rows: Mapping[str, tf.Tensor], training: bool
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Finds s(i) of each point, `[B, N, 1]`, and whether there is one."""
+        unrolled = {
+            name: tf.concat(
+                [rows[name][..., :1]]
+                + [_PHASE_WEIGHT * rows[name][..., c : c + 1] for c in self.season_dims],
+                axis=-1,
+            )
+            for name in ("x_context", "x_target")
+        }
+        return nearest_seen_points(
+            unrolled["x_context"],
+            unrolled["x_target"],
+            rows["context_mask"],
+            rows["target_seen"],
+            self._orders(rows, training),
+            1,
         )
+
+    def _add_gated(self, neighbour: dict[str, tf.Tensor]) -> None:
+        """Adds the terms that get a gate, `[B, N, G, D_y]`, from y of seen points."""
+        parts = []
+        if self._has_season:
+            difference = neighbour["y_of_points"][:, :, -1:] - neighbour["y_n"][:, :, tf.newaxis]
+            parts.append(tf.where(neighbour["seen"][..., -1:, tf.newaxis], difference, 0.0))
+        if self._num_fitted:
+            parts.append(
+                fitted_terms(
+                    neighbour["fitted_weights"],
+                    neighbour["y_of_points"][:, :, 1 : self._num_fitted + 1],
+                    neighbour["y_n"],
+                )
+            )
+        neighbour["gated"] = tf.concat(parts, axis=2)
 
     def _add_second_of_itself(self, neighbour: dict[str, tf.Tensor]) -> None:
         """Adds dD and D2 with their flags, from D and D^n."""
@@ -439,8 +532,13 @@ class RepresentationExtractor(RowFeatures):
         x_fe = [neighbour["x_n"], neighbour["dx"]]
         y_fe = [neighbour["dy"], *of_itself]
         y_seen = [neighbour["y_n"], *of_neighbour]
+        if self._has_season:
+            x_fe.append(neighbour["dx_s"])
+            y_fe.append(neighbour["dy_s"])
+            y_seen.append(neighbour["gated"][:, :, 0])
         if self._num_fitted:
-            y_seen += tf.unstack(compress(neighbour["fitted"]), self._num_fitted, axis=2)
+            fitted = neighbour["gated"][:, :, self._num_gated - self._num_fitted :]
+            y_seen += tf.unstack(compress(fitted), self._num_fitted, axis=2)
         if self.feature_order == 2:
             x_fe += [neighbour["x_nn"], neighbour["dx_n"]]
             for name, normalization in (
@@ -490,6 +588,8 @@ class RepresentationExtractor(RowFeatures):
             "num_neighbours": self.num_neighbours,
             "neighbour_dims": self.neighbour_dims,
             "fitted_order": self.fitted_order,
+            "anchors": list(self.anchors),
+            "season_dims": list(self.season_dims),
             "max_derivative": self.max_derivative,
             "seed": self.seed,
         }

@@ -18,6 +18,7 @@ _OF_X = (
     "dx_n",
     "delta_x",
     "fitted_weights",
+    "dx_s",
 )
 
 
@@ -76,7 +77,7 @@ class RowFeatures(keras.layers.Layer):
 
         Returns:
             What is known of its neighbours, for `row_after_y`; `y_seen` `[B, S, F_s]`;
-            `taylor_terms` `[B, S, D_y]`; and `fitted_terms` `[B, S, r, D_y]`.
+            `taylor_terms` `[B, S, D_y]`; and `gated_terms` `[B, S, G, D_y]`.
         """
         if not rows:
             y = state[0, ..., : self._y_dims]
@@ -97,12 +98,13 @@ class RowFeatures(keras.layers.Layer):
         of_nearest = tf.where(neighbour["has_n"], of_points[:, :, 0], 0.0)
         neighbour["y_n"] = of_nearest[..., : self._y_dims]
         self._add_of_nearest(neighbour, self._kept, of_nearest[..., self._y_dims :])
-        fitted = neighbour["y_n"][:, :, tf.newaxis][:, :, :0]
-        if "fitted_weights" in neighbour:
-            self._add_fitted(neighbour)
-            fitted = neighbour["fitted"]
+        gated = neighbour["y_n"][:, :, tf.newaxis][:, :, :0]
+        if self._num_gated:
+            self._add_gated(neighbour)
+            gated = neighbour["gated"]
         # What needs the target's y is not known yet.
-        before: dict[str, Any] = {**neighbour, "dy": tf.zeros_like(neighbour["y_n"])}
+        nothing = tf.zeros_like(neighbour["y_n"])
+        before: dict[str, Any] = {**neighbour, "dy": nothing, "dy_s": nothing}
         for name in self._kept:
             before[name] = tf.zeros_like(neighbour[f"{name}_n"])
             before[f"{name}_flag"] = tf.zeros_like(neighbour[f"{name}_n_flag"])
@@ -110,7 +112,7 @@ class RowFeatures(keras.layers.Layer):
         if self.feature_order >= 1:
             is_context = tf.zeros_like(neighbour["has_n"])
             y_seen = tf.concat(self._features(before, is_context, False)[2], axis=-1)
-        return neighbour, y_seen, self._taylor_terms(before, tf.constant(0)), fitted
+        return neighbour, y_seen, self._taylor_terms(before, tf.constant(0)), gated
 
     def row_after_y(
         self, neighbour: Mapping[str, tf.Tensor], y: tf.Tensor

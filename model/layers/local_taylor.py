@@ -1,6 +1,6 @@
 """LocalTaylor: adds Taylor terms to the output of a layer (paper, section "LocalTaylor")."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import keras
@@ -24,18 +24,20 @@ def feature_shapes(
     return {key: tuple(feature.shape) for key, feature in features.items()}
 
 
-def gated_sum(terms: tf.Tensor, gates: tf.Tensor | None) -> tf.Tensor:
-    """Sums fitted Taylor terms, each times its gate.
+def gated_sum(terms: tf.Tensor, gates: tf.Tensor | None, first_gates: Sequence[float]) -> tf.Tensor:
+    """Sums terms, each times its gate.
 
     Args:
-        terms: `[B, R, r, D_y]`.
-        gates: `[B, R, r]`, before the sigmoid. None: all gates are 1.
+        terms: `[B, R, G, D_y]`.
+        gates: `[B, R, G]`, before the sigmoid. None: all gates are 1.
+        first_gates: what is added to them, see `RepresentationExtractor.first_gates`.
 
     Returns:
         `[B, R, D_y]`, float32.
     """
     if gates is not None:
-        terms *= tf.sigmoid(tf.cast(gates, tf.float32))[..., tf.newaxis]
+        gates = tf.cast(gates, tf.float32) + tf.constant(first_gates, tf.float32)
+        terms *= tf.sigmoid(gates)[..., tf.newaxis]
     return tf.reduce_sum(terms, axis=2)
 
 
@@ -44,9 +46,9 @@ class LocalTaylor(keras.layers.Layer):
     """`mean = A + the explicit Taylor terms up to order p about n(i)`.
 
     A is the mean that the wrapped layer makes of the features. p = 0 adds `Y^n`; p = 1 also
-    `D^n dX`; p = 2 also `1/2 D2^n dX^2`; None adds nothing. Where the extractor has fitted terms
-    of orders 1 to r, each is added times its gate, a number in (0, 1) that the wrapped layer learns
-    for each target. The sum is float32 under every dtype policy.
+    `D^n dX`; p = 2 also `1/2 D2^n dX^2`; None adds nothing. Where the extractor has gated terms,
+    each is added times its gate, a number in (0, 1) that the wrapped layer learns for each target.
+    The sum is float32 under every dtype policy.
 
     Example:
         Around a layer that always returns 0, the mean is the y of the nearest seen point:
@@ -66,7 +68,7 @@ class LocalTaylor(keras.layers.Layer):
     Args:
         network: a layer that takes the dictionary of features of the extractor and returns a
             dictionary with `mean` `[B, N_T, D_y]` (and anything else, which is handed on), for
-            fitted terms also `gates` `[B, N_T, r]` before a sigmoid; without, gates are 1. Every
+            gated terms also `gates` `[B, N_T, G]` before a sigmoid; without, gates are 1. Every
             feature has B rows, unless the layer has an attribute `shares_points` that is True: then
             `x_fe`, `context_mask` and `target_seen` have 1 row for points that all share.
         representation_extractor: makes the features and the explicit terms. None: a
@@ -123,9 +125,10 @@ class LocalTaylor(keras.layers.Layer):
         outputs["mean"] = tf.cast(outputs["mean"], tf.float32)
         if self.taylor_order is not None:
             outputs["mean"] += features["taylor_terms"]
-        gates, fitted = outputs.pop("gates", None), features.get("fitted_terms")
-        if fitted is not None and fitted.shape[2]:
-            outputs["mean"] += gated_sum(fitted, gates)
+        gates, gated = outputs.pop("gates", None), features.get("gated_terms")
+        if gated is not None and gated.shape[2]:
+            first_gates = self.representation_extractor.first_gates
+            outputs["mean"] += gated_sum(gated, gates, first_gates)
         return outputs
 
     def get_config(self) -> dict[str, Any]:

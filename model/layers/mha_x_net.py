@@ -22,8 +22,6 @@ TOWERS = ("x", "xy")
 
 # Of the Dense layers of a row, in their order.
 _OUTPUTS = ("mean", "raw_scale", "gates")
-# Gates begin almost open: sigmoid(4) is 0.98.
-_FIRST_GATE = 4.0
 
 
 @keras.saving.register_keras_serializable("taylorformer")
@@ -110,11 +108,10 @@ class MHAXNet(keras.layers.Layer):
         self.scale_dense = seeded_dense(y_dims, self.seed, 4, policy, "scale")
         self.gate_dense = None
         # Features of callers may lack what is not in the paper.
-        num_gates = input_shape["fitted_terms"][-2] if "fitted_terms" in input_shape else 0
+        num_gates = input_shape["gated_terms"][-2] if "gated_terms" in input_shape else 0
         denses = [self.join_dense, self.mean_dense, self.scale_dense]
         if num_gates:
             self.gate_dense = seeded_dense(num_gates, self.seed, 5, policy, "gates")
-            self.gate_dense.bias_initializer = keras.initializers.Constant(_FIRST_GATE)
             denses.append(self.gate_dense)
         for dense in denses:
             dense.trainable = self.trainable
@@ -131,8 +128,8 @@ class MHAXNet(keras.layers.Layer):
             training: use dropout.
 
         Returns:
-            `{"mean": A [B, N_T, D_y], "raw_scale": [B, N_T, D_y]}`, float32; for fitted Taylor
-            terms also `gates` `[B, N_T, r]`, see `LocalTaylor`.
+            `{"mean": A [B, N_T, D_y], "raw_scale": [B, N_T, D_y]}`, float32; for gated terms
+            also `gates` `[B, N_T, G]`, see `LocalTaylor`.
         """
         context_visible = context_visibility(features["context_mask"])
         visible = target_visibility(features["context_mask"], features["target_seen"])

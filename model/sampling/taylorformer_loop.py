@@ -227,7 +227,7 @@ class TaylorformerLoop:
         num_context: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
         """Draws target i; returns its y `[B, S, D_y]`, its state and a row of every cache."""
-        neighbour, y_seen, terms, fitted = self._extractor.row_before_y(shared.neighbours, i, state)
+        neighbour, y_seen, terms, gated = self._extractor.row_before_y(shared.neighbours, i, state)
         earlier, visible = self._caches.earlier(i, shared.target_mask)
         x_fe = tf.tile(shared.x_fe[i], [1, tf.shape(state)[2], 1])
         outputs: list[tf.Tensor] = []
@@ -251,8 +251,8 @@ class TaylorformerLoop:
         mean, scale = head["mean"], self._model.scale_from_raw(head["raw_scale"])
         if self._adds_taylor_terms:
             mean += terms
-        if fitted.shape[2]:
-            mean += gated_sum(fitted, head.get("gates"))
+        if gated.shape[2]:
+            mean += gated_sum(gated, head.get("gates"), self._extractor.first_gates)
         is_drawn = shared.target_mask[i][:, tf.newaxis, tf.newaxis]
         y = observable(mean + scale * noise, shared.y_support)
         y = tf.where(is_drawn, y, 0.0)

@@ -44,7 +44,7 @@ from taylorformer.training_and_evaluation.training.resumable_fit import (
 MODEL_FILE = "model.keras"
 SCORES_FILE = "scores.npz"
 # Arguments that older checkpoints do not have, where they change nothing.
-_ADDED_LATER = ("fitted_order",)
+_ADDED_LATER = {"fitted_order": None, "anchors": ["nearest"], "season_dims": [1, 2]}
 # In 40 orders each they are about five times as many scores as the test set.
 _CONSISTENCY_SEQUENCES = 256
 
@@ -298,8 +298,8 @@ def fingerprint(settings: ExperimentSettings, model: ProbabilisticModel, data: T
 
 def _class_and_arguments(model: ProbabilisticModel) -> dict[str, Any]:
     config = {k: v for k, v in model.get_config().items() if k not in ("name", "dtype")}
-    for name in _ADDED_LATER:
-        if config.get(name, 0) is None:
+    for name, usual in _ADDED_LATER.items():
+        if name in config and config[name] == usual:
             del config[name]
     return {"class": type(model).__name__, "dtype": model.dtype_policy.name, **config}
 

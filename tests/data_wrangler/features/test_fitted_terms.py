@@ -30,7 +30,7 @@ def terms_by_hand(x, y, x_of_points, y_of_points, order):
             basis.T @ basis + 1e-4 * np.eye(k), basis.T @ (y_of_points[1 : k + 1] - y_of_points[0])
         )
         polynomial = (t / unit) ** np.arange(1, k + 1) / scale @ coefficients
-        terms.append(polynomial - before)
+        terms.append(np.clip(polynomial - before, -1, 1))
         before = polynomial
     return terms
 
@@ -49,7 +49,7 @@ def batch_of(x, y, num_context):
 def test_terms_are_those_of_a_ridge_fit_to_the_next_seen_points(rng, num_context):
     x, y = rng.uniform(-1, 1, 9), rng.normal(size=9)
     features = RepresentationExtractor(encoding_dim=2, fitted_order=3)(batch_of(x, y, num_context))
-    terms = features["fitted_terms"].numpy()[0, :, :, 0]
+    terms = features["gated_terms"].numpy()[0, :, :, 0]
     assert terms.shape == (9 - num_context, 3)
     for i in range(num_context, 9):
         nearest = np.argsort(np.abs(x[:i] - x[i]))
@@ -65,7 +65,7 @@ def test_each_order_brings_a_smooth_function_closer(rng):
     features = RepresentationExtractor(encoding_dim=2, fitted_order=3)(batch_of(x, y, 40))
     predicted = (
         features["taylor_terms"].numpy()[0, :, 0]
-        + np.cumsum(features["fitted_terms"].numpy()[0, :, :, 0], axis=1).T
+        + np.cumsum(features["gated_terms"].numpy()[0, :, :, 0], axis=1).T
     )
     log_errors = np.mean(np.log(np.abs(predicted - y[40:])), axis=1)
     assert np.all(np.diff(log_errors) < -0.3), log_errors
@@ -76,9 +76,15 @@ def test_noise_of_points_that_are_very_close_is_not_extrapolated():
     x, y = [0.0, 1e-5, -1.0, 0.5], [0.0, 1e-3, 0.0, 0.0]
     options = {"encoding_dim": 2, "max_derivative": 1e9}
     features = RepresentationExtractor(fitted_order=2, **options)(batch_of(x, y, 3))
-    assert np.abs(features["fitted_terms"]).max() < 1e-2
+    assert np.abs(features["gated_terms"]).max() < 1e-2
     plain = RepresentationExtractor(taylor_order=1, **options)(batch_of(x, y, 3))
     assert np.abs(plain["taylor_terms"]).max() > 10
+
+
+def test_terms_do_not_grow_without_bound_far_from_all_points():
+    x = np.array([0.0, 0.1, 0.2, 100.0])
+    features = RepresentationExtractor(encoding_dim=2, fitted_order=2)(batch_of(x, x**2, 3))
+    assert np.all(np.abs(features["gated_terms"]) <= 1)
 
 
 def test_weights_are_finite_where_points_are_the_same_or_missing():
@@ -103,7 +109,8 @@ def test_gates_begin_almost_open_and_are_learnt():
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(model(batch)["mean"])
     gates = model.local_taylor.network.gate_dense
-    assert gates.bias.numpy().tolist() == [4.0, 4.0]
+    assert gates.bias.numpy().tolist() == [0.0, 0.0]
+    assert model.local_taylor.representation_extractor.first_gates == [4.0, 4.0]
     assert np.abs(tape.gradient(loss, gates.kernel.value)).max() > 0
     without = Taylorformer(**settings, dropout=0.0, seed=0)
     without.build({name: values.shape for name, values in batch.items()})
@@ -115,7 +122,11 @@ def test_gates_begin_almost_open_and_are_learnt():
     [
         ({"fitted_order": 0}, 1, "`fitted_order` must be .*1"),
         ({"fitted_order": 2, "taylor_order": 1}, 1, "`taylor_order` must be 0 with `fitted_order`"),
-        ({"fitted_order": 2}, 2, "`fitted_order` needs one dimension that defines neighbours"),
+        (
+            {"fitted_order": 2},
+            2,
+            "`fitted_order` and the anchor .* need one dimension that defines",
+        ),
     ],
 )
 def test_bad_settings(settings, x_dims, message):
