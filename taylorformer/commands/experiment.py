@@ -119,7 +119,8 @@ _NOT_OF_PRIOR = (
     "assignments",
     metavar="NAME=VALUE",
     multiple=True,
-    help="An argument of the model, as num_neighbours=2; may be given several times.",
+    help="An argument of the model, as num_neighbours=2, or with the task prior any of its "
+    "settings, as prior.gaps=0.2; may be given several times.",
 )
 @click.option(
     "--consistency",
@@ -172,14 +173,14 @@ def experiment(
         raise click.UsageError("TASK is missing; --list shows all of them.")
     options.refuse_both("--resume", resume, "--overwrite", overwrite)
     if task_name == _PRIOR:
-        others = [preset_name, data_dir, prefixes or None, assignments or None]
+        others = [preset_name, data_dir, prefixes or None]
         others += [given[name] for name in _NOT_OF_PRIOR]
         if any(value is not None for value in others) or ablation or consistency or repeats > 1:
             raise click.UsageError(
                 f"{_PRIOR} takes --iterations, --batch-size, --learning-rate, --validate-every, "
-                "--seed, --output, --resume and --overwrite alone."
+                "--seed, --set, --output, --resume and --overwrite alone."
             )
-        _train_prior(seed, given, output, resume, overwrite)
+        _train_prior(seed, given, assignments, output, resume, overwrite)
         return
     options.refuse_both("--ablation", ablation, "--architecture", preset_name is not None)
     # Bad names and numbers are found before TensorFlow starts.
@@ -251,7 +252,12 @@ def _score_released(
 
 
 def _train_prior(
-    seed: int, given: Mapping[str, Any], output: Path, resume: bool, overwrite: bool
+    seed: int,
+    given: Mapping[str, Any],
+    assignments: tuple[str, ...],
+    output: Path,
+    resume: bool,
+    overwrite: bool,
 ) -> None:
     """Trains a model that forecasts without `fit`, on synthetic series."""
     options.start_tensorflow()
@@ -259,7 +265,10 @@ def _train_prior(
 
     names = ("iterations", "batch_size", "learning_rate")
     chosen = {name: given[name] for name in names if given[name] is not None}
-    settings = PriorSettings(seed=seed, validate_every=given["validate_every"], **chosen)
+    changes = dict(_assignment(text) for text in assignments)
+    settings = PriorSettings.of(
+        changes, seed=seed, validate_every=given["validate_every"], **chosen
+    )
     resuming = "--resume instead of --overwrite" if overwrite else "--resume"
     with options.stoppable(lambda: f"The same command with {resuming} continues it."):
         record = train_prior(settings, output, resume=resume, overwrite=overwrite)

@@ -13,7 +13,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from taylorformer.data_wrangler.checks import check_integer
+from taylorformer.data_wrangler.checks import check_choice, check_integer
 from taylorformer.data_wrangler.provenance import devices
 from taylorformer.data_wrangler.tables.context_scaler import NUM_X
 from taylorformer.data_wrangler.tasks.series_prior import (
@@ -39,6 +39,9 @@ TASK = "prior"
 
 _KIND = FileKind(format_number=1, writer="`train_prior`")
 MODEL_FILE, RECORD_FILE, CHECKPOINT_FILE = "prior.keras", "prior.json", "training.npz"
+# Options of the command; what else is changed is set by name.
+_OPTIONS = ("seed", "iterations", "batch_size", "learning_rate", "validate_every")
+_OF_PRIOR = "prior."
 # Validation sequences are the same for every training.
 _VALIDATION_SEED = 0
 
@@ -62,6 +65,9 @@ class PriorSettings:
         encoding_dim: E.
         shortest: of the positional encoding, in units of x: 1 is 64 steps.
         longest: of the positional encoding.
+        anchors: of `Taylorformer`; with "season" the first season of x is the one it reads.
+        average: the decay per step of the running average of the weights that is validated and
+            kept. None: no average.
         prior: the distribution of the tasks.
     """
 
@@ -79,6 +85,8 @@ class PriorSettings:
     encoding_dim: int = 16
     shortest: float = 0.05
     longest: float = 2.0
+    anchors: tuple[str, ...] = ("nearest",)
+    average: float | None = None
     prior: SeriesPrior = dataclasses.field(default_factory=SeriesPrior)
 
     def __post_init__(self) -> None:
@@ -99,6 +107,7 @@ class PriorSettings:
             weight_decay=1e-3,
             beta_2=0.98,
             clip_norm=1.0,
+            average=self.average,
             keep_last=True,
             record_norms=True,
         )
@@ -114,6 +123,7 @@ class PriorSettings:
             "encoding_dim",
             "shortest",
             "longest",
+            "anchors",
             "seed",
         )
         # Time alone says which points are neighbours: phases do not bring stamps together.
@@ -125,15 +135,51 @@ class PriorSettings:
 
     @property
     def command(self) -> str:
-        """The command that does it, where nothing but these options differs from the defaults."""
+        """The command that does it."""
         words = ["taylorformer", "experiment", TASK]
-        for name in ("seed", "iterations", "batch_size", "learning_rate", "validate_every"):
+        for name in _OPTIONS:
             words += [f"--{name.replace('_', '-')}", str(getattr(self, name))]
+        for name, value in _flat(self).items():
+            if name not in _OPTIONS and value != _flat(PriorSettings())[name]:
+                words += ["--set", f"{name}={json.dumps(value)}"]
         return shlex.join(words)
+
+    @classmethod
+    def of(cls, changes: Mapping[str, Any], **given: Any) -> "PriorSettings":
+        """Makes settings from values by name, as the command line has them.
+
+        Example:
+            >>> settings = PriorSettings.of({"width": 32, "prior.gaps": 0.2}, seed=1)
+            >>> settings.width, settings.prior.gaps, settings.seed
+            (32, 0.2, 1)
+
+        Args:
+            changes: values of attributes; those of `prior` have names as "prior.gaps".
+            given: more attributes.
+
+        Raises:
+            TypeError, ValueError: an unknown name, or a value outside its range.
+        """
+        possible = [name for name in _flat(cls()) if name not in _OPTIONS]
+        for name in changes:
+            check_choice("changes", name, possible)
+        others = {name: value for name, value in changes.items() if not name.startswith(_OF_PRIOR)}
+        if "anchors" in others:
+            others["anchors"] = tuple(others["anchors"])
+        start = len(_OF_PRIOR)
+        of_prior = {name[start:]: v for name, v in changes.items() if name.startswith(_OF_PRIOR)}
+        return cls(**others, **given, prior=SeriesPrior(**of_prior))
 
     def get_config(self) -> dict[str, Any]:
         """Returns all settings, ready for JSON."""
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "anchors": list(self.anchors)}
+
+
+def _flat(settings: PriorSettings) -> dict[str, Any]:
+    """Returns all settings by the names of `PriorSettings.of`."""
+    config = settings.get_config()
+    of_prior = config.pop("prior")
+    return {**config, **{f"{_OF_PRIOR}{name}": value for name, value in of_prior.items()}}
 
 
 def train_prior(

@@ -1,6 +1,7 @@
 """The training on synthetic series: on record, stable at the start, resumed to the last bit."""
 
 import json
+import shlex
 
 import keras
 import numpy as np
@@ -40,6 +41,28 @@ class _StopAfter(keras.callbacks.Callback):
         self._left -= 1
         if not self._left:
             raise KeyboardInterrupt
+
+
+def test_settings_can_be_changed_by_name():
+    changes = {
+        "width": 24,
+        "anchors": ["nearest", "season"],
+        "average": 0.99,
+        "prior.gaps": 0.0,
+        "prior.shares": {"seasonal_arima": 1.0},
+    }
+    settings = PriorSettings.of(changes, seed=2, iterations=8, validate_every=4)
+    assert settings.model_arguments["anchors"] == ("nearest", "season")
+    assert settings.plan.average == 0.99
+    assert settings.prior.shares == {"seasonal_arima": 1.0}
+    words = shlex.split(settings.command)
+    given = [words[i + 1].partition("=") for i, word in enumerate(words) if word == "--set"]
+    again = {name: json.loads(value) for name, _, value in given}
+    assert again == changes
+    assert "--set" not in PriorSettings().command
+    for name in ("prior.gap", "seed", "prior"):
+        with pytest.raises(ValueError, match="`changes` must be one of 'warm_up'"):
+            PriorSettings.of({name: 1})
 
 
 @pytest.fixture(scope="module")
