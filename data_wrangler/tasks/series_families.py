@@ -469,6 +469,64 @@ def clean(rng: np.random.Generator, grid: SeriesGrid, periods: np.ndarray) -> np
     return values + noise * rng.standard_normal(values.shape)
 
 
+def growth(rng: np.random.Generator, grid: SeriesGrid, periods: np.ndarray) -> np.ndarray:
+    """Draws series that grow at a rate which itself moves, as many yearly aggregates do.
+
+    The rate is a constant, an autoregression around one, or a random walk, and may jump once. The
+    series is the sum of the rates and of moves of the level, of two of three the exponential.
+    """
+    n = len(periods)
+    step = 1 / grid.fineness
+    constant = rng.standard_normal(n) * rng.choice([0.0, 0.5, 1.0, 3.0], n)
+    kind = rng.choice(3, n, p=[0.25, 0.5, 0.25])
+    coefficient = np.select([kind == 0, kind == 1], [np.zeros(n), rng.uniform(0.5, 0.98, n)], 1.0)
+    move = log_uniform(rng, 0.1, 1.0, n) * (kind > 0)
+    error = _noise(rng, n, grid) * np.sqrt(step)
+    rate = np.empty((n, grid.num_points))
+    for index, (a, size) in enumerate(zip(coefficient**step, move, strict=True)):
+        rate[index] = size * lfilter([1], [1, -a], error[index])
+    rate += constant[:, np.newaxis]
+    jumps = np.flatnonzero(rng.random(n) < 0.25)
+    since = rng.uniform(0, 1, (len(jumps), 1)) * grid.num_steps
+    rate[jumps] += rng.normal(0, 2, (len(jumps), 1)) * (grid.time >= since)
+    values = np.cumsum(rate, axis=1) * step
+    values += log_uniform(rng, 0.05, 1.5, (n, 1)) * _walk(rng, n, grid)
+    sizes = rng.choice([0.5, 1.5, 4.0], n) * (rng.random(n) < 0.7)
+    values += _with_seasons(rng, grid, periods, sizes)
+    noise = log_uniform(rng, 0.02, 1.0, (n, 1)) * (rng.random((n, 1)) < 0.5)
+    values += noise * _noise(rng, n, grid)
+    size = log_uniform(rng, 0.05, 1.2, (n, 1))
+    return np.where(rng.random((n, 1)) < 0.67, np.exp(size * standardized(values)), values)
+
+
+def cycles(rng: np.random.Generator, grid: SeriesGrid, periods: np.ndarray) -> np.ndarray:
+    """Draws stochastic cycles, whose length and height vary, beside a season that fades or grows.
+
+    A cycle is a damped complex rotation that is moved at every step (Harvey, 1989). Of some series
+    it is sharpened by an exponential, as counts of sunspots are.
+    """
+    n = len(periods)
+    length = log_uniform(rng, 5.0, 60.0, n)
+    life = length * log_uniform(rng, 0.7, 20.0, n)
+    keep = np.exp((2j * np.pi / length - 1 / life) / grid.fineness)
+    size = np.sqrt(1 - np.abs(keep) ** 2)
+    moves = rng.standard_normal((n, grid.num_points)) + 1j * rng.standard_normal(
+        (n, grid.num_points)
+    )
+    cycle = np.empty((n, grid.num_points))
+    for index, (k, s) in enumerate(zip(keep, size, strict=True)):
+        moves[index, 0] /= s  # so that it begins with its stationary distribution
+        cycle[index] = lfilter([s], [1, -k], moves[index]).real
+    sharp = rng.random((n, 1)) < 0.4
+    sharpness = rng.uniform(0.3, 1.2, (n, 1))
+    values = np.where(sharp, np.exp(sharpness * cycle), cycle)
+    sizes = rng.choice([0.5, 1.0, 3.0], n) * (rng.random(n) < 0.6)
+    values += _with_seasons(rng, grid, periods, sizes)
+    slope = rng.normal(0, 1, (n, 1)) * (rng.random((n, 1)) < 0.3)
+    noise = 10 ** rng.uniform(-2.5, -0.3, (n, 1))
+    return values + slope * _trend(rng, n, grid) + noise * _noise(rng, n, grid)
+
+
 FAMILIES: Mapping[str, tuple[Family, float]] = {
     "components": (components, 0.30),
     "exponential_smoothing": (exponential_smoothing, 0.22),
@@ -478,5 +536,8 @@ FAMILIES: Mapping[str, tuple[Family, float]] = {
     "regimes": (regimes, 0.07),
     "counts": (counts, 0.05),
     "clean": (clean, 0.05),
+    # No weights that come with the package were trained on these.
+    "growth": (growth, 0.0),
+    "cycles": (cycles, 0.0),
 }
 """The families, and their shares of the prior, which add up to 1."""
