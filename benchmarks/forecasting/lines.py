@@ -12,6 +12,7 @@ from benchmarks.forecasting import naive, peer_cache
 from benchmarks.forecasting.sets import Single, Window, by_season_and_horizon, history
 
 ZERO_SHOT = ("zero-shot", "zero-shot-bare")
+MIRRORED = "zero-shot-mirrored"
 FIT = "fit"
 NAIVE = tuple(naive.LINES)
 PEERS = peer_cache.MODELS
@@ -20,6 +21,7 @@ GROUPS = {"naive": NAIVE, "peers": PEERS}
 ABOUT = {
     "zero-shot": "the pretrained model, told the stamps and the season",
     "zero-shot-bare": "the pretrained model, given the steps 0, 1, 2, ...; it detects seasons",
+    MIRRORED: "as zero-shot, half of the samples from the mirror image of the model",
     FIT: "the compact preset, fitted to all rows before the first target",
     "last-value": "normal, sigma sqrt(h)",
     "drift": "normal, sigma sqrt(h (1 + h / (T - 1)))",
@@ -90,6 +92,7 @@ def zero_shot_line(
     bare: bool,
     one_by_one: bool,
     named_stamps: bool = False,
+    mirrored: bool = False,
 ) -> Made:
     """Forecasts windows by the pretrained model.
 
@@ -100,13 +103,16 @@ def zero_shot_line(
         one_by_one: a call for each window, as a user would, to time it. False: a call for all
             windows of a season and horizon.
         named_stamps: hand over the stamps of the targets.
+        mirrored: see `PretrainedForecaster`.
     """
     from benchmarks.forecasting import zero_shot
 
     values: dict[str, np.ndarray] = {}
     seconds = []
     for (_, season, _), group in by_season_and_horizon(list(windows)).items():
-        forecaster = zero_shot.make_forecaster("auto" if bare else season, settings.model)
+        seasons = "auto" if bare else season
+        options = {"mirrored": True} if mirrored else {}
+        forecaster = zero_shot.make_forecaster(seasons, settings.model, **options)
         if bare:
             group = [window.bare() for window in group]
         for call in [[window] for window in group] if one_by_one else [group]:
@@ -182,9 +188,14 @@ def single_lines(
     """Forecasts the windows of a single series by lines of some names."""
     made = {}
     for name in names:
-        if name in ZERO_SHOT:
-            bare = name == ZERO_SHOT[1]
-            made[name] = zero_shot_line(windows, settings, bare=bare, one_by_one=True)
+        if name in (*ZERO_SHOT, MIRRORED):
+            made[name] = zero_shot_line(
+                windows,
+                settings,
+                bare=name == ZERO_SHOT[1],
+                one_by_one=True,
+                mirrored=name == MIRRORED,
+            )
         elif name in naive.LINES:
             made[name] = naive_line(naive.LINES[name], windows)
         elif name == FIT:
@@ -209,9 +220,15 @@ def competition_lines(
     The naive lines and the peers are among the baselines that come with the set.
     """
     return {
-        name: zero_shot_line(windows, settings, bare=name == ZERO_SHOT[1], one_by_one=False)
+        name: zero_shot_line(
+            windows,
+            settings,
+            bare=name == ZERO_SHOT[1],
+            one_by_one=False,
+            mirrored=name == MIRRORED,
+        )
         for name in names
-        if name in ZERO_SHOT
+        if name in (*ZERO_SHOT, MIRRORED)
     }
 
 

@@ -13,15 +13,18 @@ from taylorformer import Forecaster
 PRESET = "prior"
 
 
-def make_forecaster(seasons: int | str | None, model: str | None = None) -> Any:
+def make_forecaster(
+    seasons: int | str | None, model: str | None = None, mirrored: bool = False
+) -> Any:
     """Returns the forecaster that needs no fit.
 
     Args:
         seasons: steps of a season; None: there is none; "auto": it is detected.
         model: other weights than those that are shipped: a folder or a file. None: the shipped
             ones.
+        mirrored: see `PretrainedForecaster`.
     """
-    return Forecaster.from_preset(model or PRESET, horizon=None, seasons=seasons)
+    return Forecaster.from_preset(model or PRESET, horizon=None, seasons=seasons, mirrored=mirrored)
 
 
 def to_table(windows: Sequence[Window]) -> pd.DataFrame:

@@ -89,10 +89,12 @@ class TaylorformerLoop:
         model: a `Taylorformer` that has been built and `can_be_drawn_by_row`.
         xla: with operations that XLA compiles. False: write rows in place, and read only the rows
             that are there.
+        negated: draw from the mirror image of the model, which reads -y and draws its negative.
     """
 
-    def __init__(self, model: TaylorformerModel, xla: bool = False) -> None:
+    def __init__(self, model: TaylorformerModel, xla: bool = False, negated: bool = False) -> None:
         self._model = model
+        self._negated = negated
         self._extractor = model.local_taylor.representation_extractor
         self._network = model.local_taylor.network
         self._adds_taylor_terms = model.local_taylor.taylor_order is not None
@@ -108,6 +110,8 @@ class TaylorformerLoop:
     ) -> tf.Tensor:
         """Draws `[S, B, N_T, D_y]`; see `Sampler.draw`."""
         y_dims = self._model.y_dims
+        if self._negated:
+            batch = {**batch, "y_context": -batch["y_context"]}
         noise = normal_noise(
             seed,
             sequence_keys[:, tf.newaxis],
@@ -141,7 +145,8 @@ class TaylorformerLoop:
         )
         y = tf.transpose(state[num_context:, ..., :y_dims], [1, 0, 2, 3])
         y = tf.gather(y, tf.argsort(order, axis=-1), batch_dims=1)
-        return tf.transpose(y, [2, 0, 1, 3])
+        y = tf.transpose(y, [2, 0, 1, 3])
+        return tf.where(y == 0, 0.0, -y) if self._negated else y
 
     def memory(self, batch: dict[str, tf.Tensor]) -> Memory:
         """Returns a bound on the memory of `draw`.
@@ -254,7 +259,9 @@ class TaylorformerLoop:
         if gated.shape[2]:
             mean += gated_sum(gated, head.get("gates"), self._extractor.first_gates)
         is_drawn = shared.target_mask[i][:, tf.newaxis, tf.newaxis]
-        y = observable(mean + scale * noise, shared.y_support)
+        # The support is that of y, not of -y.
+        sign = -1.0 if self._negated else 1.0
+        y = sign * observable(sign * (mean + scale * noise), shared.y_support)
         y = tf.where(is_drawn, y, 0.0)
         y_fe, row = self._extractor.row_after_y(neighbour, y)
         if mha_xy is not None:

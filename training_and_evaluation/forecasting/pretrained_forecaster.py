@@ -11,12 +11,14 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from taylorformer.data_wrangler.checks import (
+    check_boolean,
     check_integer,
     check_optional_integer,
     listed,
 )
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
 from taylorformer.data_wrangler.tables.columns import Columns
+from taylorformer.data_wrangler.tables.context_scaler import NUM_X
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows
 from taylorformer.data_wrangler.tables.frames import ForeignTable, as_frame, check_frame
 from taylorformer.data_wrangler.tables.frequencies import Frequency, read_frequency
@@ -61,6 +63,7 @@ from taylorformer.training_and_evaluation.forecasting.table_reading import (
 )
 
 if TYPE_CHECKING:
+    from taylorformer.model.probabilistic_model import ProbabilisticModel
     from taylorformer.model.taylorformer import Taylorformer
 
 # Without a season a tenth of the rows is forecast, and no less than this.
@@ -95,6 +98,9 @@ class PretrainedForecaster(BaseEstimator):
         lower: the least value that a target can have, see `Forecaster`.
         upper: the largest value, likewise.
         integers: whether targets are whole numbers, likewise.
+        mirrored: draw half of the samples from what the model makes of the negative series, see
+            `MirroredModel`: forecasts that are nearer and less sure of themselves, at the same
+            price.
 
     Raises:
         TypeError, ValueError: an argument outside its range, when it is used.
@@ -110,6 +116,7 @@ class PretrainedForecaster(BaseEstimator):
         lower: float | Sequence[float | None] | None = None,
         upper: float | Sequence[float | None] | None = None,
         integers: bool | Sequence[bool] = False,
+        mirrored: bool = False,
     ) -> None:
         self.preset = preset
         self.horizon = horizon
@@ -118,10 +125,24 @@ class PretrainedForecaster(BaseEstimator):
         self.lower = lower
         self.upper = upper
         self.integers = integers
+        self.mirrored = mirrored
 
     @property
-    def model_(self) -> "Taylorformer":
-        """The pretrained model; it reads and predicts scaled numbers."""
+    def model_(self) -> "ProbabilisticModel":
+        """The model of forecasts and scores; it reads and predicts scaled numbers."""
+        if not check_boolean("mirrored", self.mirrored):
+            return self._weights
+        if not hasattr(self, "_mirrored"):
+            from taylorformer.model.mirrored import MirroredModel
+
+            self._mirrored = MirroredModel(self._weights)
+            x, y = (None, None, NUM_X), (None, None, 1)
+            self._mirrored.build({"x_context": x, "y_context": y, "x_target": x})
+        return self._mirrored
+
+    @property
+    def _weights(self) -> "Taylorformer":
+        """The pretrained model itself."""
         if not hasattr(self, "_model"):
             self._model = self._preset.load()
         return self._model
@@ -575,7 +596,7 @@ class PretrainedForecaster(BaseEstimator):
                 f"Received: {folder}"
             )
         with replaced_together(folder) as unfinished:
-            self.model_.save(unfinished / MODEL_FILE)
+            self._weights.save(unfinished / MODEL_FILE)
             SavedPretrained(self._checked_params(), self._preset.version).write(unfinished)
 
     def _checked_params(self) -> dict[str, Any]:
@@ -590,6 +611,7 @@ class PretrainedForecaster(BaseEstimator):
             "lower": lower,
             "upper": upper,
             "integers": check_integers(self.integers),
+            "mirrored": check_boolean("mirrored", self.mirrored),
         }
 
     @classmethod
