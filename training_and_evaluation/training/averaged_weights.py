@@ -71,7 +71,9 @@ class AveragedValidation(keras.callbacks.Callback):
 
 def _has_averages(model: keras.Model) -> bool:
     optimizer = getattr(model, "optimizer", None)
-    return bool(getattr(optimizer, "use_ema", False)) and int(optimizer.iterations) > 0
+    if optimizer is None or not getattr(optimizer, "use_ema", False):
+        return False
+    return int(optimizer.iterations) > 0
 
 
 def _trained_values(model: keras.Model) -> list[np.ndarray]:
