@@ -202,6 +202,7 @@ def _sines(count, seed):
     return {"x_context": x[:, :24], "y_context": y[:, :24], "x_target": x[:, 24:]}, y[:, 24:]
 
 
+@pytest.mark.slow
 def test_it_learns_to_forecast_a_noisy_sine():
     model = Informer(**{**TINY, "width": 16, "feed_forward": 32}, factor=3)
     model.compile(keras.optimizers.Adam(3e-3))

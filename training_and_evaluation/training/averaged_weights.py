@@ -23,10 +23,10 @@ def averaged_weights(model: keras.Model) -> Iterator[None]:
         >>> for gradient in (1.0, 2.0):
         ...     model.optimizer.apply([keras.ops.full([1, 1], gradient)], model.trainable_variables)
         >>> with averaged_weights(model):
-        ...     print(model.get_weights()[0], end=", ")
-        [[6.]],
-        >>> model.get_weights()[0]
-        array([[5.]], dtype=float32)
+        ...     model.get_weights()[0].item()
+        6.0
+        >>> model.get_weights()[0].item()
+        5.0
     """
     if not _has_averages(model):
         yield

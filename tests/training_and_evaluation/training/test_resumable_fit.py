@@ -182,7 +182,10 @@ class CountSteps(keras.callbacks.Callback):
         self.evaluations += 1
 
 
-@pytest.mark.parametrize("max_steps", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    "max_steps",
+    [pytest.param(steps, marks=[pytest.mark.slow] * (steps < 3)) for steps in (1, 2, 3, 5)],
+)
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])
 def test_training_has_as_many_steps_as_were_asked_for(table, schedule, max_steps):
     counter = CountSteps()
