@@ -354,16 +354,17 @@ class RepresentationExtractor(RowFeatures):
         num_neighbours = self._num_neighbours if self._needs_derivative else 1
         num_neighbours = max(num_neighbours, self._num_fitted + 1)
         rows = split_where_ties_differ({**batch, "target_seen": target_seen})
+        orders = self._orders(rows, training)
         points, seen = nearest_seen_points(
             rows["x_context"][..., : self._dims],
             rows["x_target"][..., : self._dims],
             rows["context_mask"],
             rows["target_seen"],
-            self._orders(rows, training),
+            orders,
             num_neighbours,
         )
         if self._has_season:
-            of_season = self._points_of_season(rows, training)
+            of_season = self._points_of_season(rows, orders)
             points, seen = (
                 tf.concat(parts, axis=-1) for parts in zip((points, seen), of_season, strict=True)
             )
@@ -416,15 +417,17 @@ class RepresentationExtractor(RowFeatures):
         if self._has_season:
             neighbour["dy_s"] = neighbour["dy"] - neighbour["gated"][:, :, 0]
         if self._needs_derivative:
-            count = self._num_neighbours
-            delta_y = y[:, :, tf.newaxis] - neighbour["y_of_points"][:, :, :count]
-            neighbour["d"], flag = self._estimate_derivative(
-                neighbour["delta_x"], delta_y, neighbour["seen"][..., :count]
-            )
+            y_of_points, seen = neighbour["y_of_points"], neighbour["seen"]
+            if self._num_gated:
+                # Gated terms read points beyond those of the derivative.
+                count = self._num_neighbours
+                y_of_points, seen = y_of_points[:, :, :count], seen[..., :count]
+            delta_y = y[:, :, tf.newaxis] - y_of_points
+            neighbour["d"], flag = self._estimate_derivative(neighbour["delta_x"], delta_y, seen)
             neighbour["d_flag"] = flag & neighbour["observed"][..., tf.newaxis]
 
     def _points_of_season(
-        self, rows: Mapping[str, tf.Tensor], training: bool
+        self, rows: Mapping[str, tf.Tensor], orders: tuple[tf.Tensor, tf.Tensor]
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Finds s(i) of each point, `[B, N, 1]`, and whether there is one."""
         unrolled = {
@@ -440,7 +443,7 @@ class RepresentationExtractor(RowFeatures):
             unrolled["x_target"],
             rows["context_mask"],
             rows["target_seen"],
-            self._orders(rows, training),
+            orders,
             1,
         )
 

@@ -259,9 +259,9 @@ class TaylorformerLoop:
         if gated.shape[2]:
             mean += gated_sum(gated, head.get("gates"), self._extractor.first_gates)
         is_drawn = shared.target_mask[i][:, tf.newaxis, tf.newaxis]
+        y = mean + scale * noise
         # The support is that of y, not of -y.
-        sign = -1.0 if self._negated else 1.0
-        y = sign * observable(sign * (mean + scale * noise), shared.y_support)
+        y = -observable(-y, shared.y_support) if self._negated else observable(y, shared.y_support)
         y = tf.where(is_drawn, y, 0.0)
         y_fe, row = self._extractor.row_after_y(neighbour, y)
         if mha_xy is not None:

@@ -172,6 +172,7 @@ def experiment(
     if task_name is None:
         raise click.UsageError("TASK is missing; --list shows all of them.")
     options.refuse_both("--resume", resume, "--overwrite", overwrite)
+    changes = dict(_assignment(text) for text in assignments)
     if task_name == _PRIOR:
         others = [preset_name, data_dir, prefixes or None]
         others += [given[name] for name in _NOT_OF_PRIOR]
@@ -180,7 +181,7 @@ def experiment(
                 f"{_PRIOR} takes --iterations, --batch-size, --learning-rate, --validate-every, "
                 "--seed, --set, --output, --resume and --overwrite alone."
             )
-        _train_prior(seed, given, assignments, output, resume, overwrite)
+        _train_prior(seed, given, changes, output, resume, overwrite)
         return
     options.refuse_both("--ablation", ablation, "--architecture", preset_name is not None)
     # Bad names and numbers are found before TensorFlow starts.
@@ -196,7 +197,6 @@ def experiment(
         raise click.UsageError("--consistency is for tasks whose targets have no order.")
     if bool(prefixes) != (preset_name == RELEASED):
         raise click.UsageError(f"--architecture {RELEASED} and --weights go together.")
-    changes = dict(_assignment(text) for text in assignments)
     plans = [
         ExperimentSettings.of(task.name, name, seed + repeat, **given, changes=changes)
         for name in (ABLATION if ablation else (preset_name or _DEFAULT_PRESET,))
@@ -254,7 +254,7 @@ def _score_released(
 def _train_prior(
     seed: int,
     given: Mapping[str, Any],
-    assignments: tuple[str, ...],
+    changes: Mapping[str, Any],
     output: Path,
     resume: bool,
     overwrite: bool,
@@ -265,7 +265,6 @@ def _train_prior(
 
     names = ("iterations", "batch_size", "learning_rate")
     chosen = {name: given[name] for name in names if given[name] is not None}
-    changes = dict(_assignment(text) for text in assignments)
     settings = PriorSettings.of(
         changes, seed=seed, validate_every=given["validate_every"], **chosen
     )

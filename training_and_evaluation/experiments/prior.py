@@ -139,8 +139,9 @@ class PriorSettings:
         words = ["taylorformer", "experiment", TASK]
         for name in _OPTIONS:
             words += [f"--{name.replace('_', '-')}", str(getattr(self, name))]
+        usual = _flat(PriorSettings())
         for name, value in _flat(self).items():
-            if name not in _OPTIONS and value != _flat(PriorSettings())[name]:
+            if name not in _OPTIONS and value != usual[name]:
                 words += ["--set", f"{name}={json.dumps(value)}"]
         return shlex.join(words)
 

@@ -99,8 +99,7 @@ class PretrainedForecaster(BaseEstimator):
         upper: the largest value, likewise.
         integers: whether targets are whole numbers, likewise.
         mirrored: draw half of the samples from what the model makes of the negative series, see
-            `MirroredModel`: forecasts that are nearer and less sure of themselves, at the same
-            price.
+            `MirroredModel`: forecasts that were nearer and less sure of themselves on most sets.
 
     Raises:
         TypeError, ValueError: an argument outside its range, when it is used.
