@@ -507,5 +507,8 @@ def _parametrized(cases: Sequence[Any], slow: Sequence[str]) -> pytest.MarkDecor
 every_model = _parametrized(MODELS, _SLOW)
 """Runs a test on every model, the variants among the slow tests."""
 
+every_autoregressive_model = _parametrized([case for case in MODELS if case.autoregressive], _SLOW)
+"""The same for the models that read earlier targets."""
+
 every_layer = _parametrized(LAYERS, _SLOW_LAYERS)
 """Runs a test on every layer, parts of models among the slow tests."""

@@ -373,8 +373,15 @@ def _masked(case, everything):
 
 
 @models
-@pytest.mark.parametrize("everything", [False, True], ids=["some", "all"])
-@pytest.mark.parametrize("training", [False, True], ids=["inference", "training"])
+@pytest.mark.parametrize(
+    ("training", "everything"),
+    [
+        pytest.param(True, False, id="training-some"),
+        pytest.param(False, True, id="inference-all"),
+        pytest.param(True, True, id="training-all", marks=pytest.mark.slow),
+        pytest.param(False, False, id="inference-some", marks=pytest.mark.slow),
+    ],
+)
 def test_masked_values_change_nothing(case, everything, training):
     case.needs("missing context rows")
     model = case.make()

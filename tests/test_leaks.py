@@ -76,16 +76,20 @@ LAYOUTS = ("apart", "equal", "far")
 CHECKS = [Check(*values) for values in itertools.product(LEGAL, (0, 1, 5), LAYOUTS, (False, True))]
 
 
-def covering_sample(checks, seed=0):
-    """Chooses checks until each pair of values that occurs at all is covered."""
+def covering_sample(checks, size, seed=0):
+    """Chooses checks until all values, or all pairs of values, that occur at all are covered.
 
-    def pairs(check):
-        values = [*check.setting, *check[1:]]
-        return {
-            (i, values[i], j, values[j]) for i, j in itertools.combinations(range(len(values)), 2)
-        }
+    Args:
+        checks: to choose from.
+        size: 1 covers each value, 2 each pair.
+        seed: of the order of checks that are as good.
+    """
 
-    by_check = {check: pairs(check) for check in checks}
+    def parts(check):
+        values = enumerate([*check.setting, *check[1:]])
+        return set(itertools.combinations(values, size))
+
+    by_check = {check: parts(check) for check in checks}
     order = np.random.default_rng(seed).permutation(len(checks))
     missing = set().union(*by_check.values())
     chosen = []
@@ -96,7 +100,9 @@ def covering_sample(checks, seed=0):
     return chosen
 
 
-SAMPLE = covering_sample(CHECKS)
+QUICK = covering_sample(CHECKS, 1)
+PAIRS = [check for check in covering_sample(CHECKS, 2) if check not in QUICK]
+SAMPLE = [*QUICK, *(pytest.param(check, marks=pytest.mark.slow) for check in PAIRS)]
 
 
 def data(check):
@@ -179,8 +185,9 @@ def assert_no_leak(probe, inputs, y_target):
     assert reached
 
 
-def test_the_sample_is_small():
-    assert len(SAMPLE) <= 40
+def test_the_samples_are_small():
+    assert len(QUICK) <= 10
+    assert len(SAMPLE) <= 45
 
 
 @pytest.mark.parametrize("check", SAMPLE, ids=lambda check: f"{[*check.setting, *check[1:]]}")
@@ -219,11 +226,7 @@ def test_illegal_combinations_are_refused(setting):
         setting.model().build({"x_context": shape, "y_context": y_shape, "x_target": shape})
 
 
-@pytest.mark.parametrize(
-    "case",
-    [case for case in conformance.MODELS if case.autoregressive],
-    ids=lambda case: case.name,
-)
+@conformance.every_autoregressive_model
 @pytest.mark.parametrize("training", [False, True], ids=["inference", "training"])
 def test_no_leak_with_masks(case, training):
     model = case.make()
@@ -234,7 +237,9 @@ def test_no_leak_with_masks(case, training):
     assert_no_leak(Probe(model, training), inputs, y_target)
 
 
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize(
+    "policy", ["mixed_float16", pytest.param("mixed_bfloat16", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("training", [False, True], ids=["inference", "training"])
 def test_no_leak_in_mixed_precision(policy, training):
     """float16 ends at 65504: a y of 1e6 at a hidden point must not become inf, and 0 x inf NaN."""
@@ -245,7 +250,7 @@ def test_no_leak_in_mixed_precision(policy, training):
     assert_no_leak(Probe(model, training), inputs, y_target)
 
 
-@pytest.mark.parametrize("case", conformance.MODELS, ids=lambda case: case.name)
+@conformance.every_model
 def test_without_y_target_only_the_context_is_read(case):
     model = case.make()
     inputs, y_target = case.data()

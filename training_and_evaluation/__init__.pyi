@@ -6,6 +6,7 @@ from .experiments.pictures import (
     plot_validation_curves,
 )
 from .experiments.presets import ExperimentTask, NetworkPreset
+from .experiments.recipes import Recipe
 from .experiments.record import read_records
 from .experiments.run import ExperimentRun, run_experiment
 from .experiments.scores import score_tasks
@@ -41,6 +42,7 @@ __all__ = [
     "ForecastPreset",
     "Forecaster",
     "NetworkPreset",
+    "Recipe",
     "TrainingStep",
     "average_reliability",
     "free_running_energy_score",

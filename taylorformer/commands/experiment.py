@@ -33,12 +33,13 @@ _NOT_OF_PRIOR = (
     "clip_norm",
     "average",
     "variant",
+    "recipe",
 )
 
 
 @click.command()
 @click.argument("task_name", metavar="[TASK]", required=False)
-@click.option("--list", "show_list", is_flag=True, help="List tasks and models, and stop.")
+@click.option("--list", "show_list", is_flag=True, help="List tasks, models and recipes, and stop.")
 @click.option(
     "--architecture",
     "preset_name",
@@ -60,6 +61,11 @@ _NOT_OF_PRIOR = (
 )
 @options.seed_option("Seed of the first training.")
 @options.learning_rate_option(_OF_TASK)
+@click.option(
+    "--recipe",
+    show_default="paper",
+    help="How to train, see --list; the other options go before it.",
+)
 @click.option(
     "--schedule",
     type=click.Choice(["constant", "cosine"]),
@@ -280,6 +286,7 @@ def _train_prior(
 
 def _show_list() -> None:
     from taylorformer.training_and_evaluation.experiments.presets import MODEL_PRESETS, TASKS
+    from taylorformer.training_and_evaluation.experiments.recipes import RECIPES
 
     click.echo("Tasks:")
     for task in TASKS.values():
@@ -295,6 +302,10 @@ def _show_list() -> None:
     click.echo("Models:")
     for name, preset in MODEL_PRESETS.items():
         click.echo(f"  {name:<{_NAME_WIDTH}} {preset.model}: {preset.note}")
+    click.echo("Recipes:")
+    for name, recipe in RECIPES.items():
+        kinds = f" ({', '.join(recipe.kinds).replace('_', ' ')})" if recipe.kinds else ""
+        click.echo(f"  {name:<{_NAME_WIDTH}} {recipe.note}{kinds}")
 
 
 def _is_done(

@@ -49,6 +49,8 @@ _CURVE_QUANTILE = 0.95
 # Free space above and below the curves: a share of their range, or nats where they are flat.
 _MARGIN = 0.06
 _FLAT_MARGIN = 0.1
+# What a curve is drawn over: the name in its rows, its label, and how much of it is one unit.
+_CURVE_UNITS = {"step": ("training step", 1), "seconds": ("minutes of training", 60)}
 # Rounding alone must not fill a histogram, so its scale reaches at least so far, in nats.
 _SMALLEST_DEVIATION = 1e-3
 # A few sequences far out must not squeeze a histogram into its first bars.
@@ -56,13 +58,14 @@ _HISTOGRAM_QUANTILE = 0.995
 _HISTOGRAM_BARS = 40
 # Inches: width and height of one panel, and the height of a title.
 _HISTOGRAM_SIZE = (4.6, 3.6)
+_CURVES_SIZE = (9.0, 5.4)
 _SAMPLES_SIZE = (4.0, 2.4)
 _IMAGE_SIZE = (1.4, 1.4)
 _TITLE = 0.4
 
 
 def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
-    """Draws the validation nll of runs over training steps.
+    """Draws the validation nll of runs over training steps, and over minutes where they are known.
 
     Example:
         >>> import dataclasses
@@ -72,42 +75,63 @@ def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = ""
         ...     "settings": dataclasses.asdict(settings),
         ...     "score": "teacher_forced",
         ...     "parameters": 92318,
-        ...     "curve": [{"step": 1, "validation_nll": 1.5}, {"step": 2, "validation_nll": 1.1}],
+        ...     "curve": [
+        ...         {"step": 1, "validation_nll": 1.5, "seconds": 6.0},
+        ...         {"step": 2, "validation_nll": 1.1, "seconds": 12.0},
+        ...     ],
         ... }
-        >>> plot_validation_curves([record]).axes[0].get_xlabel()
-        'training step'
+        >>> figure = plot_validation_curves([record])
+        >>> [axes.get_xlabel() for axes in figure.axes]
+        ['training step', 'minutes of training']
 
     Args:
         records: as `run_experiment` writes them. Each model has one colour, and a line for each of
-            its runs.
+            its runs. Minutes are drawn if one of them has them.
         title: of the picture.
     """
-    figure = new_figure(9.0, 5.4)
-    axes = figure.add_subplot()
+    drawn = [name for name in _CURVE_UNITS if any(_curve(record, name)[0] for record in records)]
+    width, height = _CURVES_SIZE
+    figure = new_figure(width * max(len(drawn), 1), height)
+    panels = figure.subplots(1, max(len(drawn), 1), squeeze=False, sharey=True)[0]
     labels = [_label(record) for record in records]
     colors = {name: LINES[i % len(LINES)] for i, name in enumerate(dict.fromkeys(labels))}
-    all_scores: list[float] = []
-    labelled = set()
-    for record, label in zip(records, labels, strict=True):
-        curve = [row for row in record["curve"] if row["validation_nll"] is not None]
-        nll = [row["validation_nll"] for row in curve]
-        axes.plot(
-            [row["step"] for row in curve],
-            nll,
-            color=colors[label],
-            linewidth=1.6,
-            marker="o" if len(nll) <= MOST_MARKERS else None,
-            markersize=3.0,
-            label=None if label in labelled else label,
+    all_scores = [score for record in records for score in _curve(record, "step")[1]]
+    for axes, name in zip(panels, drawn or ["step"], strict=True):
+        x_label, unit = _CURVE_UNITS[name]
+        labelled = set()
+        for record, label in zip(records, labels, strict=True):
+            at, nll = _curve(record, name)
+            axes.plot(
+                np.array(at) / unit,
+                nll,
+                color=colors[label],
+                linewidth=1.6,
+                marker="o" if len(nll) <= MOST_MARKERS else None,
+                markersize=3.0,
+                label=None if label in labelled else label,
+            )
+            labelled.add(label)
+        first = axes is panels[0]
+        style_axes(
+            axes,
+            title if first else "",
+            "validation nll, nats per target" if first else "",
+            x_label,
+            legend_columns=2,
         )
-        labelled.add(label)
-        all_scores += nll
+        if not first:
+            axes.get_legend().remove()
     if all_scores:
         low, high = min(all_scores), float(np.quantile(all_scores, _CURVE_QUANTILE))
         margin = _MARGIN * (high - low) or _FLAT_MARGIN
-        axes.set_ylim(low - margin, high + margin)
-    style_axes(axes, title, "validation nll, nats per target", "training step", legend_columns=2)
+        panels[0].set_ylim(low - margin, high + margin)
     return figure
+
+
+def _curve(record: Mapping[str, Any], name: str) -> tuple[list[float], list[float]]:
+    """Returns where a curve is drawn, in steps or seconds, and its validation nll."""
+    rows = [row for row in record["curve"] if row["validation_nll"] is not None and name in row]
+    return [row[name] for row in rows], [row["validation_nll"] for row in rows]
 
 
 def _label(record: Mapping[str, Any]) -> str:

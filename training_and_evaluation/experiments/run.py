@@ -339,8 +339,9 @@ def make_record(
                 "training_nll": finite_or_none(row[names.nll]),
                 "validation_nll": finite_or_none(row[names.validation_nll]),
                 **_squared_error(row, names, model),
+                **({} if seconds is None else {"seconds": round(seconds, 1)}),
             }
-            for row in history
+            for row, seconds in zip(history, progress.seconds_by_epoch, strict=True)
         ],
         "scores": tables,
     }

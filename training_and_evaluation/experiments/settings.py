@@ -19,6 +19,7 @@ from taylorformer.training_and_evaluation.experiments.presets import (
     find_preset,
     find_task,
 )
+from taylorformer.training_and_evaluation.experiments.recipes import PAPER, find_recipe
 from taylorformer.training_and_evaluation.training.plan import LARGEST_TRAINING_SEED, TrainingPlan
 
 _DEFAULTS: dict[str, Any] = {"schedule": "constant", "validate_every": 500}
@@ -146,7 +147,12 @@ class ExperimentSettings:
 
     @classmethod
     def of(
-        cls, task: str, architecture: str = "taylorformer", seed: int = 0, **given: Any
+        cls,
+        task: str,
+        architecture: str = "taylorformer",
+        seed: int = 0,
+        recipe: str | None = None,
+        **given: Any,
     ) -> "ExperimentSettings":
         """Makes the settings of a task.
 
@@ -154,7 +160,10 @@ class ExperimentSettings:
             task: its name.
             architecture: the name of a preset of a model.
             seed: of the model and of training.
-            given: values of the other attributes; those left out, or None, are the paper's.
+            recipe: the name of a recipe of training, see `experiments.recipes.RECIPES`; one that
+                is not the paper's is also the `variant`. None: that of the paper.
+            given: values of the other attributes; those left out, or None, are those of the
+                recipe, or else the paper's.
         """
         experiment_task, preset = find_task(task), find_preset(architecture)
         values = dict(_DEFAULTS)
@@ -164,8 +173,13 @@ class ExperimentSettings:
         values |= preset.training
         if not preset.autoregressive:
             values["target_permutations"] = 0
-        values |= {name: value for name, value in given.items() if value is not None}
-        return cls(task, architecture, seed, **values)
+        given = {name: value for name, value in given.items() if value is not None}
+        chosen = find_recipe(PAPER if recipe is None else recipe, experiment_task.kind)
+        if chosen.name != PAPER:
+            values["variant"] = chosen.name
+        iterations = (values | given)["iterations"]
+        values |= chosen.settings(architecture, check_integer("iterations", iterations, 1))
+        return cls(task, architecture, seed, **(values | given))
 
     @functools.cached_property
     def experiment_task(self) -> ExperimentTask:

@@ -79,6 +79,8 @@ class TrainingProgress:
         best_epoch: the epoch (from 1) of the best weights so far, 0 before the first.
         best_weights: the weights to keep, None before the first epoch.
         seconds: duration of the epochs, with evaluations on validation data and compilation.
+        seconds_by_epoch: the same up to the end of each epoch; None for epochs of checkpoints that
+            were written without it.
     """
 
     epoch: int = 0
@@ -86,6 +88,7 @@ class TrainingProgress:
     best_epoch: int = 0
     best_weights: list[np.ndarray] | None = None
     seconds: float = 0.0
+    seconds_by_epoch: list[float | None] = dataclasses.field(default_factory=list)
 
     @property
     def steps(self) -> int:
@@ -231,6 +234,7 @@ class _Keeper(keras.callbacks.Callback):
         now = time.perf_counter()
         progress.seconds, self._since = progress.seconds + now - self._since, now
         progress.history.append(scores)
+        progress.seconds_by_epoch.append(progress.seconds)
         score = self._validation_score(progress.epoch)
         # Without validation data the last weights are the ones to keep.
         first_finite = best is not None and not math.isfinite(best) and math.isfinite(score or 0)
@@ -282,6 +286,7 @@ class _Checkpoint:
             best_weights=best or None,
             # The first checkpoints were written without it.
             seconds=meta.get("seconds", 0.0),
+            seconds_by_epoch=meta.get("seconds_by_epoch", [None] * len(meta["history"])),
         )
         return cls(arrays, progress, meta["fingerprint"], dict(meta["versions"]))
 
@@ -298,6 +303,7 @@ def _save(
         "best_epoch": progress.best_epoch,
         "history": progress.history,
         "seconds": progress.seconds,
+        "seconds_by_epoch": progress.seconds_by_epoch,
     }
     write_arrays(_CHECKPOINT, path, arrays, meta)
 

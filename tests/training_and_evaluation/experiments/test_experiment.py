@@ -29,6 +29,7 @@ from taylorformer.training_and_evaluation.experiments.pictures import (
     write_pictures,
 )
 from taylorformer.training_and_evaluation.experiments.presets import ABLATION, MODEL_PRESETS, TASKS
+from taylorformer.training_and_evaluation.experiments.recipes import RECIPES
 from taylorformer.training_and_evaluation.experiments.record import read_record, read_records
 from taylorformer.training_and_evaluation.experiments.run import make_model, run_experiment
 from taylorformer.training_and_evaluation.experiments.scores import mean_and_error, score_tasks
@@ -176,6 +177,32 @@ def test_what_is_not_usual_is_in_the_names_of_a_run():
     assert ExperimentSettings(**json.loads(json.dumps(other.get_config()))) == other
 
 
+def test_a_recipe_fills_in_what_is_not_set():
+    tuned = ExperimentSettings.of("gp-rbf", "tnp", recipe="tuned", iterations=3000)
+    values = RECIPES["tuned"].settings("tnp", 3000)
+    assert values["warm_up"] == round(RECIPES["tuned"].warm_up_share * 3000) > 0
+    assert {name: getattr(tuned, name) for name in values} == values
+    assert tuned.label == "tnp-tuned-seed-0" and tuned.model_name == "tnp, tuned"
+    usual = ExperimentSettings.of("gp-rbf", "tnp")
+    assert ExperimentSettings.of("gp-rbf", "tnp", recipe="paper") == usual
+    given = {"learning_rate": 1e-4, "warm_up": 7, "variant": "mine"}
+    other = ExperimentSettings.of("gp-rbf", "tnp", recipe="tuned", iterations=3000, **given)
+    assert dataclasses.replace(tuned, **given) == other
+    with pytest.raises(ValueError, match=r"`recipe` must be one of 'paper'.*Received: .*'slow'"):
+        ExperimentSettings.of("gp-rbf", recipe="slow")
+    with pytest.raises(ValueError, match=r"`recipe` must be one of paper for .* images"):
+        ExperimentSettings.of("digits", recipe="tuned")
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
+def test_recipes_are_settings_of_presets_that_exist(recipe):
+    assert set(recipe.by_preset) <= set(MODEL_PRESETS)
+    for task in TASKS.values():
+        for name, preset in MODEL_PRESETS.items():
+            if task.kind in preset.kinds and (not recipe.kinds or task.kind in recipe.kinds):
+                ExperimentSettings.of(task.name, name, recipe=recipe.name)
+
+
 def test_changes_are_arguments_of_the_model(tiny):
     model = make_model(_settings(changes={"num_neighbours": 3, "width": 12}))
     assert (model.num_neighbours, model.width, model.num_heads) == (3, 12, 2)
@@ -188,6 +215,7 @@ def test_changes_are_arguments_of_the_model(tiny):
     [
         {},
         {"warm_up": 1, "beta_2": 0.98, "clip_norm": 1.0, "average": 0.99},
+        {"recipe": "tuned"},
         {"variant": "wide one", "changes": {"num_heads": 2, "scale": "bounded", "y_noise": 0.5}},
     ],
 )
@@ -280,6 +308,10 @@ class _Stop(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
+def _without_seconds(curve):
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in curve]
+
+
 def test_a_stopped_run_resumes_to_the_same_weights(tiny, tmp_path):
     settings = _settings(preset="np", schedule="cosine")
     here, there = tmp_path / "a", tmp_path / "b"
@@ -293,7 +325,9 @@ def test_a_stopped_run_resumes_to_the_same_weights(tiny, tmp_path):
         with pytest.raises(ValueError, match="training can only resume with the data and settings"):
             run_experiment(others, here, resume=True, show_progress=False)
     stopped = run_experiment(settings, here, resume=True, show_progress=False)
-    assert stopped.record["curve"] == straight.record["curve"]
+    assert _without_seconds(stopped.record["curve"]) == _without_seconds(straight.record["curve"])
+    seconds = [row["seconds"] for row in stopped.record["curve"]]
+    assert 0 < seconds[0] < seconds[1] == stopped.record["seconds"]["training"]
     for one, other in zip(stopped.model.weights, straight.model.weights, strict=True):
         np.testing.assert_array_equal(one, other)
     # A run that is complete is scored again, and trained no more.
@@ -503,6 +537,19 @@ def test_curves_can_be_read_off_whatever_the_legend():
     legend = axes.get_legend().get_window_extent()
     assert legend.x1 <= figure.bbox.x1
     assert len(axes.get_legend().get_texts()) == 4
+
+
+def test_curves_are_drawn_over_minutes_where_they_are_known():
+    records = [_record(name) for name in ABLATION[:2]]
+    for row in records[1]["curve"]:
+        row["seconds"] = 30.0 * row["step"]
+    steps, minutes = plot_validation_curves(records, "gp-rbf: validation").axes
+    assert minutes.get_xlabel() == "minutes of training"
+    over_steps, over_minutes = (axes.lines[1].get_xdata() for axes in (steps, minutes))
+    np.testing.assert_allclose(over_minutes, over_steps / 2)
+    # The first record has no seconds, and keeps its colour and its row in the only legend.
+    assert len(minutes.lines[0].get_xdata()) == 0 and minutes.get_legend() is None
+    assert steps.get_ylim() == minutes.get_ylim()
 
 
 def test_histograms_of_consistency_share_a_scale():
