@@ -1,4 +1,7 @@
-"""Forecasts without training: a model that was trained on synthetic series reads any table."""
+"""Forecasts without training: a model that was trained on synthetic series reads any table.
+
+`fit` trains it further, on a table of the user's.
+"""
 
 import dataclasses
 import os
@@ -18,15 +21,28 @@ from taylorformer.data_wrangler.checks import (
 )
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
 from taylorformer.data_wrangler.tables.columns import Columns
+from taylorformer.data_wrangler.tables.context_batches import ContextBatches
 from taylorformer.data_wrangler.tables.context_scaler import NUM_X
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows
 from taylorformer.data_wrangler.tables.frames import ForeignTable, as_frame, check_frame
-from taylorformer.data_wrangler.tables.frequencies import Frequency, read_frequency
+from taylorformer.data_wrangler.tables.frequencies import (
+    Frequency,
+    read_frequency,
+    saved_frequency,
+)
 from taylorformer.data_wrangler.tables.long_table import ids_of
+from taylorformer.data_wrangler.tables.missing_marks import describe_marks, marks_of
 from taylorformer.data_wrangler.tables.panel import Panel
 from taylorformer.data_wrangler.tables.seasons import Seasons, choose_seasons, plain_seasons
 from taylorformer.data_wrangler.tables.series import Series
-from taylorformer.data_wrangler.tables.split import WindowSpec, evenly_spaced, spaced_starts
+from taylorformer.data_wrangler.tables.split import (
+    DEFAULT_FRACTIONS,
+    Split,
+    WindowSpec,
+    check_fractions,
+    evenly_spaced,
+    spaced_starts,
+)
 from taylorformer.data_wrangler.tables.value_support import (
     ValueSupport,
     check_bounds,
@@ -52,6 +68,7 @@ from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
     FILE,
     MODEL_FILE,
     SavedPretrained,
+    SavedTraining,
 )
 from taylorformer.training_and_evaluation.forecasting.table_reading import (
     ID_COLUMN,
@@ -61,10 +78,15 @@ from taylorformer.training_and_evaluation.forecasting.table_reading import (
     warn_once,
     without_left_out,
 )
+from taylorformer.training_and_evaluation.forecasting.training_seen import Borders
+from taylorformer.training_and_evaluation.training.plan import LARGEST_TRAINING_SEED
 
 if TYPE_CHECKING:
+    import keras
+
     from taylorformer.model.probabilistic_model import ProbabilisticModel
     from taylorformer.model.taylorformer import Taylorformer
+    from taylorformer.training_and_evaluation.forecasting.fine_tuning import FineTuning
 
 # Without a season a tenth of the rows is forecast, and no less than this.
 _LEAST_HORIZON = 6
@@ -75,16 +97,21 @@ _TEST_SHARE = 0.2
 # shapes: of 8 up to 64 rows, of 16 up to 128.
 _MULTIPLES = ((64, 8), (128, 16))
 _LARGEST_MULTIPLE = 32
+# A training window has at least so many context rows.
+_FEWEST_BEFORE = 2
 # At most so many windows measure the scale of naive lines.
 _MOST_NAIVE_WINDOWS = 1024
 
 
 class PretrainedForecaster(BaseEstimator):
-    """Probabilistic forecasts of a table by a pretrained model: there is no `fit`.
+    """Probabilistic forecasts of a table by a pretrained model, which needs no `fit`.
 
     The model was trained on synthetic series alone. Everything that scaling needs is measured on
     the last rows of each series, see `ContextScaler`, so a table of one short series will do.
     Several targets are forecast one by one. `Forecaster.from_preset("prior")` makes one.
+
+    `fit` trains the model further on a table, and keeps what it makes of it only where forecasts of
+    the validation part get better.
 
     Args:
         preset: the name of the weights, see `PRETRAINED`, or the path of a `.keras` file that
@@ -100,6 +127,14 @@ class PretrainedForecaster(BaseEstimator):
         integers: whether targets are whole numbers, likewise.
         mirrored: draw half of the samples from what the model makes of the negative series, see
             `MirroredModel`: forecasts that were nearer and less sure of themselves on most sets.
+
+    Attributes:
+        columns_: after `fit`, the `Columns` of its table. Tables of forecasts and back-tests are
+            read by them, unless they are named again.
+        history_: after `fit`, a table of the training, one row an epoch, in scaled units.
+        report_: after `fit`, what training saw and what came of it, for people and for JSON.
+        borders_: after `fit`, the last times of the training and the validation part of each
+            series.
 
     Raises:
         TypeError, ValueError: an argument outside its range, when it is used.
@@ -131,12 +166,8 @@ class PretrainedForecaster(BaseEstimator):
         """The model of forecasts and scores; it reads and predicts scaled numbers."""
         if not check_boolean("mirrored", self.mirrored):
             return self._weights
-        if not hasattr(self, "_mirrored"):
-            from taylorformer.model.mirrored import MirroredModel
-
-            self._mirrored = MirroredModel(self._weights)
-            x, y = (None, None, NUM_X), (None, None, 1)
-            self._mirrored.build({"x_context": x, "y_context": y, "x_target": x})
+        if getattr(self, "_mirrored", None) is None:
+            self._mirrored = _mirrored(self._weights)
         return self._mirrored
 
     @property
@@ -149,6 +180,178 @@ class PretrainedForecaster(BaseEstimator):
     @property
     def _preset(self) -> PretrainedPreset:
         return find_pretrained(self.preset)
+
+    # Training.
+
+    def fit(
+        self,
+        data: Table,
+        time_column: Hashable | Sequence[str] | None = None,
+        target_columns: Hashable | Sequence[Hashable] | None = None,
+        *,
+        id_column: Hashable | None = None,
+        covariate_columns: Sequence[Hashable] = (),
+        date_format: str | None = None,
+        day_first: bool = False,
+        time_unit: str | None = None,
+        time_zone: str | None = None,
+        freq: Frequency | None = None,
+        fractions: Sequence[float] = DEFAULT_FRACTIONS,
+        tuning: "FineTuning | None" = None,
+        seed: int = 0,
+        unsorted: str = "error",
+        duplicates: str = "error",
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        callbacks: "Sequence[keras.callbacks.Callback]" = (),
+    ) -> "PretrainedForecaster":
+        """Trains the pretrained model on a table, from the weights of the preset.
+
+        The rows of each series are split in the order of time. What is kept are the weights whose
+        forecasts of the validation part are best; where none are better than those of the preset,
+        these stay. Several targets count as series.
+
+        Args:
+            data: a table, see `Forecaster.fit`, as for the next ones up to `freq`.
+            time_column: the column of time.
+            target_columns: one name or several.
+            id_column: tells several series apart.
+            covariate_columns: none: a pretrained model has no use for them.
+            date_format: of dates.
+            day_first: of dates.
+            time_unit: of numbers that are dates.
+            time_zone: of dates.
+            freq: how stamps continue.
+            fractions: shares of the training, validation and test part. Without a validation part
+                the last weights are kept, whatever they are worth.
+            tuning: how the model is trained. None: `FineTuning()`.
+            seed: of the order of windows and of the synthetic series.
+            unsorted: see `Forecaster.fit`, as the next ones.
+            duplicates: which of the rows of one stamp to keep.
+            checkpoint: a file that is written after each epoch.
+            resume: continue from `checkpoint` if it is there.
+            callbacks: of Keras, such as a progress bar.
+
+        Returns:
+            The forecaster itself.
+
+        Raises:
+            TypeError, ValueError: arguments outside their range, a table that cannot be read, or
+                one that is too short. Nothing has been trained then.
+            KeyboardInterrupt: the user stopped. After the first epoch the forecaster is fitted,
+                with the best weights so far.
+        """
+        from taylorformer.training_and_evaluation.forecasting.fine_tuning import (
+            FineTuning,
+            about_training,
+            copied,
+            fine_tune,
+        )
+        from taylorformer.training_and_evaluation.training.resumable_fit import TrainingProgress
+
+        fractions = check_fractions(fractions)
+        seed = check_integer("seed", seed, 0, LARGEST_TRAINING_SEED)
+        tuning = FineTuning() if tuning is None else tuning
+        horizon = check_optional_integer("horizon", self.horizon, 1)
+        table = self._read(
+            data,
+            unsorted,
+            duplicates,
+            time_column=time_column,
+            target_columns=target_columns,
+            id_column=id_column,
+            covariate_columns=covariate_columns,
+            date_format=date_format,
+            day_first=day_first,
+            time_unit=time_unit,
+            time_zone=time_zone,
+            freq=freq,
+        )
+        columns = dataclasses.replace(table.columns, freq=saved_frequency(freq))
+        if columns.freq is not None:
+            read_frequency(columns.freq, table.panel.series[0].stamps)
+        if len(set(table.supports)) > 1:
+            raise ValueError(
+                "`lower`, `upper` and `integers` must be the same for all targets of a training. "
+                f"Received: {listed([str(one) for one in table.supports])}"
+            )
+        odd = odd_in_pretrained(table.panel)
+        splits = {
+            one.name: Split.chronological(one.num_rows, fractions) for one in table.panel.series
+        }
+        parts = _training_parts(odd.kept(table.panel), splits, self._choose)
+        if horizon is None:
+            chosen = {part.series.name: (part.seasons,) for part in parts}
+            horizon = self._usual_horizon([part.training for part in parts], chosen)
+        # Half of a short training part at most, so that something comes before it.
+        num_targets = min(horizon, max(max(part.num_training for part in parts) // 2, 1))
+        short = [part for part in parts if part.num_training < num_targets + _FEWEST_BEFORE]
+        odd.leave_out(
+            dict.fromkeys(part.owner for part in short),
+            f"fewer than {num_targets + _FEWEST_BEFORE} values in the training part",
+        )
+        parts = [part for part in parts if part.owner not in odd.left_out]
+        if not parts:
+            need = num_targets + _FEWEST_BEFORE
+            raise ValueError(
+                f"`data` must hold a series of at least {need} values in its training part. "
+                f"Received: {listed([f'{part.num_training} values' for part in short])}"
+            )
+        warn_once(odd.describe("the training"), describe_marks(marks_of(odd.kept(table.panel))))
+        support = None if table.supports[0].is_everything else table.supports[0]
+        longest = max(self._rows_to_read(part.num_training, part.seasons) for part in parts)
+        batches = ContextBatches(
+            Panel([part.training for part in parts]),
+            num_targets,
+            longest,
+            lambda number, _: parts[number].seasons.padded,
+            tuning.batch_size,
+            seed,
+            support,
+        )
+        num_scored = min(horizon, max(part.num_validation for part in parts))
+        validation = ContextWindows(
+            Panel([part.series for part in parts]),
+            WindowSpec(_rounded_up(longest), max(num_scored, 1)),
+            lambda number, _: parts[number].seasons.padded,
+            support,
+        )
+        starts = _validation_starts(parts, validation, num_scored)
+        model = copied(self._preset.load())
+        sampled = _mirrored(model) if check_boolean("mirrored", self.mirrored) else model
+        progress = TrainingProgress()
+        try:
+            fine_tune(
+                model,
+                sampled,
+                batches,
+                validation,
+                starts,
+                tuning,
+                checkpoint=checkpoint,
+                resume=resume,
+                callbacks=callbacks,
+                progress=progress,
+            )
+        finally:
+            if progress.epoch:
+                self._model, self._mirrored = model, None if sampled is model else sampled
+                self._time_unit = table.panel.time_unit
+                self.columns_ = columns
+                self.history_ = pd.DataFrame(progress.history)
+                self.borders_ = {
+                    one.name: Borders.of(one, splits[one.name]) for one in odd.kept(table.panel)
+                }
+                self.report_: dict[str, Any] = {
+                    "series": {one.name: one.missing_summary() for one in odd.kept(table.panel)},
+                    "left_out": odd.left_out,
+                    "notes": odd.notes,
+                    "num_training_windows": len(batches.first_targets),
+                    "num_validation_windows": min(len(starts), tuning.validation_windows),
+                    "num_weights": int(model.count_params()),
+                    **about_training(progress),
+                }
+        return self
 
     # Forecasts and scores.
 
@@ -431,10 +634,7 @@ class PretrainedForecaster(BaseEstimator):
             freq=None,
         )
         odd = odd_in_pretrained(table.panel)
-        first_scored = {
-            one.name: one.num_rows - max(round(one.num_rows * _TEST_SHARE), 1)
-            for one in odd.kept(table.panel)
-        }
+        first_scored = {one.name: self._first_scored(one) for one in odd.kept(table.panel)}
         before = [one.take(slice(max(first_scored[one.name], 1))) for one in odd.kept(table.panel)]
         chosen = {one.name: self._seasons_of(one) for one in before}
         if horizon is None:
@@ -501,6 +701,16 @@ class PretrainedForecaster(BaseEstimator):
         )
         return dataclasses.replace(result, left_out=odd.left_out, notes=odd.notes)
 
+    def _first_scored(self, series: Series) -> int:
+        """Returns the first row of the part that a back-test scores.
+
+        Of a series of `fit` that is what follows its validation part.
+        """
+        borders = getattr(self, "borders_", {}).get(series.name)
+        if borders is not None:
+            return borders.split(series, self._time_unit).validation_end
+        return series.num_rows - max(round(series.num_rows * _TEST_SHARE), 1)
+
     def _periods_at(self, series: Sequence[Series]) -> Callable[[int, int], np.ndarray]:
         def periods(number: int, num_rows: int) -> np.ndarray:
             rows = series[number].take(slice(num_rows))
@@ -520,7 +730,7 @@ class PretrainedForecaster(BaseEstimator):
                 "reads them"
             )
         panel, columns = read_panel(
-            data, lambda frame: Columns.resolve(frame, **roles), unsorted, duplicates
+            data, lambda frame: self._columns_of(frame, roles), unsorted, duplicates
         )
         if columns.covariate_columns:
             raise ValueError(
@@ -538,6 +748,14 @@ class PretrainedForecaster(BaseEstimator):
             ids = ids_of(data, columns)
         supports = tuple(support.of_column(column) for column in range(panel.num_columns))
         return _ReadTable(panel, columns, ids, supports)
+
+    def _columns_of(self, frame: pd.DataFrame, roles: Mapping[str, Any]) -> Columns:
+        """Finds the columns of a table: those of `fit`, unless other ones are named."""
+        if hasattr(self, "columns_") and not any(
+            value for name, value in roles.items() if name != "freq"
+        ):
+            return self.columns_
+        return Columns.resolve(frame, **roles)
 
     def _support(self, num_columns: int) -> ValueSupport:
         """Returns which values the D_y columns can have."""
@@ -596,7 +814,22 @@ class PretrainedForecaster(BaseEstimator):
             )
         with replaced_together(folder) as unfinished:
             self._weights.save(unfinished / MODEL_FILE)
-            SavedPretrained(self._checked_params(), self._preset.version).write(unfinished)
+            saved = SavedPretrained(
+                self._checked_params(), self._preset.version, self._saved_training()
+            )
+            saved.write(unfinished)
+
+    def _saved_training(self) -> SavedTraining | None:
+        if not hasattr(self, "columns_"):
+            return None
+        rows = self.history_.to_dict("records")
+        return SavedTraining(
+            self.columns_,
+            self.borders_,
+            self._time_unit,
+            self.report_,
+            [{str(name): value for name, value in row.items()} for row in rows],
+        )
 
     def _checked_params(self) -> dict[str, Any]:
         """Returns the arguments of the constructor, checked, as JSON can hold them."""
@@ -622,6 +855,15 @@ class PretrainedForecaster(BaseEstimator):
                 settings[name] = tuple(settings[name])
         forecaster = cls(**settings)
         forecaster._model = model
+        training = saved.training
+        if training is not None:
+            forecaster.columns_ = training.columns
+            forecaster.borders_ = {
+                name: Borders(*times) for name, times in training.borders.items()
+            }
+            forecaster._time_unit = training.time_unit
+            forecaster.report_ = dict(training.report)
+            forecaster.history_ = pd.DataFrame(training.history)
         return forecaster
 
     def export(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -646,6 +888,70 @@ class PretrainedForecaster(BaseEstimator):
         check_export_folder(folder, overwrite, "folder")
         support = self._support(1)
         export_pretrained(self.model_, None if support.is_everything else support, folder)
+
+
+def _mirrored(model: "Taylorformer") -> "ProbabilisticModel":
+    from taylorformer.model.mirrored import MirroredModel
+
+    mirrored = MirroredModel(model)
+    x, y = (None, None, NUM_X), (None, None, 1)
+    mirrored.build({"x_context": x, "y_context": y, "x_target": x})
+    return mirrored
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _TrainingPart:
+    """One column of one series, of which a model is trained on the first rows.
+
+    Attributes:
+        owner: the name of the series in the table.
+        series: the rows of this column that have a value, up to the end of the validation part.
+        num_training: how many of them are in the training part.
+        seasons: those that the training part shows.
+    """
+
+    owner: str
+    series: Series
+    num_training: int
+    seasons: Seasons
+
+    @property
+    def training(self) -> Series:
+        """The rows of the training part."""
+        return self.series.take(slice(self.num_training))
+
+    @property
+    def num_validation(self) -> int:
+        """How many rows are in the validation part."""
+        return self.series.num_rows - self.num_training
+
+
+def _training_parts(
+    series: Sequence[Series], splits: Mapping[str, Split], choose: Callable[[Series, int], Seasons]
+) -> list[_TrainingPart]:
+    """Returns the columns of series as they are trained on: rows without a value are left out."""
+    parts = []
+    for one in series:
+        split = splits[one.name]
+        for column in range(one.num_columns):
+            alone = one.column(column)
+            rows = np.flatnonzero(alone.observed[: split.validation_end])
+            count = int(np.searchsorted(rows, split.train_end))
+            seasons = choose(alone.take(rows[:count]), 0)
+            parts.append(_TrainingPart(one.name, alone.take(rows), count, seasons))
+    return parts
+
+
+def _validation_starts(
+    parts: Sequence[_TrainingPart], windows: ContextWindows, num_targets: int
+) -> np.ndarray:
+    """Returns the first rows of all windows whose targets are in the validation part."""
+    starts = [np.empty(0, np.int64)]
+    for part, first in zip(parts, windows.panel.offsets[:-1], strict=True):
+        if num_targets and part.num_training:
+            last = part.series.num_rows - num_targets
+            starts.append(first + np.arange(part.num_training, last + 1))
+    return np.concatenate(starts).astype(np.int64) - windows.spec.context_length
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

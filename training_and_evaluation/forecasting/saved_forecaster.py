@@ -25,16 +25,49 @@ class SavedPretrained:
 
     Attributes:
         settings: the arguments of its constructor.
-        version: of the weights.
+        version: of the weights that it began with.
+        training: what `fit` found out and did. None: the weights are those of the version.
     """
 
     settings: Mapping[str, Any]
     version: str
+    training: "SavedTraining | None" = None
 
     def write(self, folder: Path) -> None:
         """Writes the file into a folder; one that is there is replaced whole."""
-        content = {"settings": dict(self.settings), "version": self.version}
+        content: dict[str, Any] = {"settings": dict(self.settings), "version": self.version}
+        if self.training is not None:
+            training = vars(self.training)
+            content["training"] = {**training, "columns": self.training.columns.get_config()}
         write_json(_KIND, folder / FILE, {_PRETRAINED: content})
+
+    @classmethod
+    def from_content(cls, content: Mapping[str, Any]) -> "SavedPretrained":
+        """Makes it of the content of the file."""
+        training = content.get("training")
+        if training is not None:
+            columns = Columns.from_config(training["columns"])
+            training = SavedTraining(**{**training, "columns": columns})
+        return cls(content["settings"], content["version"], training)
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedTraining:
+    """What is left of the training of pretrained weights on a table.
+
+    Attributes:
+        columns: of its tables.
+        borders: for each series the last times of its training and its validation part.
+        time_unit: of these times. None: they are no dates.
+        report: what training saw.
+        history: one dictionary an epoch.
+    """
+
+    columns: Columns
+    borders: Mapping[str, tuple[Any, Any]]
+    time_unit: str | None
+    report: Mapping[str, Any]
+    history: list[dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,5 +140,5 @@ def read_saved(folder: Path) -> SavedForecaster | SavedPretrained:
 
 def _from_content(content: Mapping[str, Any]) -> SavedForecaster | SavedPretrained:
     if _PRETRAINED in content:
-        return SavedPretrained(**content[_PRETRAINED])
+        return SavedPretrained.from_content(content[_PRETRAINED])
     return SavedForecaster.from_content(content)

@@ -81,6 +81,7 @@ class TrainingProgress:
         seconds: duration of the epochs, with evaluations on validation data and compilation.
         seconds_by_epoch: the same up to the end of each epoch; None for epochs of checkpoints that
             were written without it.
+        start: where the weights before the first step may be kept, their scores.
     """
 
     epoch: int = 0
@@ -89,6 +90,7 @@ class TrainingProgress:
     best_weights: list[np.ndarray] | None = None
     seconds: float = 0.0
     seconds_by_epoch: list[float | None] = dataclasses.field(default_factory=list)
+    start: dict[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def steps(self) -> int:
@@ -112,6 +114,7 @@ def resumable_fit(
     fingerprint: str = "",
     callbacks: Sequence[keras.callbacks.Callback] = (),
     progress: TrainingProgress | None = None,
+    choice: "WeightChoice | None" = None,
 ) -> TrainingProgress:
     """Trains a compiled model and leaves the best weights in it.
 
@@ -138,6 +141,7 @@ def resumable_fit(
         fingerprint: of data and settings; a checkpoint with another one is refused.
         callbacks: more of Keras' callbacks.
         progress: updated after each epoch; for callers that need it when training is stopped.
+        choice: which weights are kept, where it is not the usual score that says so.
 
     Returns:
         How far training came.
@@ -157,7 +161,10 @@ def resumable_fit(
                 f"training must have at least the {progress.steps} steps of {path}. "
                 f"Received: {plan.total_steps} steps"
             )
-    keeper = _Keeper(progress, path, fingerprint, plan, ScoreNames.of(model))
+    keeper = _Keeper(progress, path, fingerprint, plan, ScoreNames.of(model), choice)
+    if choice is not None and not progress.start:
+        progress.start = choice.scores(model, validation_data)
+        progress.best_weights = model.get_weights()
     for callback in callbacks:
         if isinstance(callback, TrainingBar):
             callback.start_from(progress.steps, plan.total_steps, keeper.best_score)
@@ -185,6 +192,31 @@ def resumable_fit(
     return progress
 
 
+@dataclasses.dataclass(frozen=True)
+class WeightChoice:
+    """Keeps the weights with the lowest of a score of the caller's; those of the start are allowed.
+
+    Attributes:
+        name: of the score, in the history.
+        score: returns it, for the weights that are in the model. None: the usual score of the
+            validation data, whose name `name` then is.
+    """
+
+    name: str
+    score: Callable[[], float] | None = None
+
+    def scores(
+        self, model: ProbabilisticModel, validation_data: tf.data.Dataset | None
+    ) -> dict[str, float]:
+        """Scores the weights before the first step."""
+        scores = {} if self.score is None else {self.name: self.score()}
+        if validation_data is not None:
+            names = ScoreNames.of(model)
+            of_keras = model.evaluate(validation_data, verbose=0, return_dict=True)
+            scores[names.validation_nll] = float(of_keras[_KERAS_NLL])
+        return scores
+
+
 class _Keeper(keras.callbacks.Callback):
     """Keeps the best weights, stops early, and writes the checkpoint."""
 
@@ -195,6 +227,7 @@ class _Keeper(keras.callbacks.Callback):
         fingerprint: str,
         plan: TrainingPlan,
         names: ScoreNames,
+        choice: WeightChoice | None = None,
     ) -> None:
         super().__init__()
         self._progress = progress
@@ -202,6 +235,8 @@ class _Keeper(keras.callbacks.Callback):
         self._fingerprint = fingerprint
         self._plan = plan
         self._names = names
+        self._choice = choice
+        self._chooses = names.validation_choice if choice is None else choice.name
         self._since = time.perf_counter()
 
     @property
@@ -215,8 +250,8 @@ class _Keeper(keras.callbacks.Callback):
         return self._validation_score(self._progress.best_epoch)
 
     def _validation_score(self, epoch: int) -> float | None:
-        history = self._progress.history
-        return None if not epoch else history[epoch - 1].get(self._names.validation_choice)
+        rows = self._progress.history
+        return (rows[epoch - 1] if epoch else self._progress.start).get(self._chooses)
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, float] | None = None) -> None:
         logs = logs or {}
@@ -229,6 +264,9 @@ class _Keeper(keras.callbacks.Callback):
                 scores[f"{_VALIDATION}{name}"] = float(logs[f"val_{keras_name}"])
         if NAME in logs:
             scores[NAME] = float(logs[NAME])
+        if self._choice is not None and self._choice.score is not None:
+            with averaged_weights(self.model):
+                scores[self._choice.name] = self._choice.score()
         best = self.best_score
         progress.epoch = epoch + 1
         now = time.perf_counter()
@@ -287,6 +325,7 @@ class _Checkpoint:
             # The first checkpoints were written without it.
             seconds=meta.get("seconds", 0.0),
             seconds_by_epoch=meta.get("seconds_by_epoch", [None] * len(meta["history"])),
+            start=meta.get("start", {}),
         )
         return cls(arrays, progress, meta["fingerprint"], dict(meta["versions"]))
 
@@ -304,6 +343,7 @@ def _save(
         "history": progress.history,
         "seconds": progress.seconds,
         "seconds_by_epoch": progress.seconds_by_epoch,
+        "start": progress.start,
     }
     write_arrays(_CHECKPOINT, path, arrays, meta)
 

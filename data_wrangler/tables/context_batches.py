@@ -1,0 +1,120 @@
+"""Training batches of a table for a pretrained model: contexts of all lengths, as it was trained.
+
+A batch has one N_C: the longest that a forecast reads, or a shorter one. So the model keeps what it
+knows of short contexts, and a short table has windows at all.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+
+import numpy as np
+
+from taylorformer.data_wrangler.seeds import numbered_generator
+from taylorformer.data_wrangler.tables.context_windows import ContextWindows, Periods
+from taylorformer.data_wrangler.tables.panel import Panel
+from taylorformer.data_wrangler.tables.split import WindowSpec
+from taylorformer.data_wrangler.tables.value_support import ValueSupport
+
+# Streams of random numbers of one seed.
+_ORDERS, _LENGTHS = 0, 1
+# The share of the batches with the longest context.
+_SHARE_OF_LONGEST = 0.5
+# Contexts are at least this long, where the table has so many rows.
+_SHORTEST_CONTEXT = 6
+# Windows whose values lie further from their context, in spreads, are not trained on.
+_EXPLODED = 30.0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ContextBatches:
+    """Batches of windows of one or several series of one column, by their numbers.
+
+    Each pass over the first targets has another order. A batch is a function of `seed` and its
+    number alone.
+
+    Example:
+        >>> import pandas as pd
+        >>> from taylorformer.data_wrangler.tables.series import Series
+        >>> table = pd.DataFrame({"day": range(40), "load": np.sin(np.arange(40.0))})
+        >>> panel = Panel(Series.from_frame(table, "day", "load"))
+        >>> batches = ContextBatches(panel, 5, 16, lambda number, rows: np.zeros(3), 8, seed=0)
+        >>> batches.draw(0)["y_target"].shape, len(batches.first_targets)
+        ((8, 5, 1), 30)
+
+    Attributes:
+        panel: G series; all their rows are trained on.
+        horizon: N_T.
+        longest_context: the largest N_C.
+        periods: see `ContextWindows`.
+        batch_size: B.
+        seed: of orders and lengths.
+        support: see `ContextWindows`.
+    """
+
+    panel: Panel
+    horizon: int
+    longest_context: int
+    periods: Periods
+    batch_size: int
+    seed: int
+    support: ValueSupport | None = None
+    _passes: dict[int, np.ndarray] = dataclasses.field(default_factory=dict, repr=False)
+
+    @functools.cached_property
+    def first_targets(self) -> np.ndarray:
+        """The rows of the panel that can be a first target: `[n]` int64."""
+        parts = []
+        for first, end in zip(self.panel.offsets[:-1], self.panel.offsets[1:], strict=True):
+            count = int(end - first)
+            least = min(_SHORTEST_CONTEXT, max(count - self.horizon, 1))
+            parts.append(first + np.arange(least, count - self.horizon + 1))
+        return np.concatenate(parts).astype(np.int64)
+
+    def draw(self, number: int) -> dict[str, np.ndarray]:
+        """Returns the inputs of batch `number` with `y_target`, as the data contract has them.
+
+        Where all windows of the batch have the same points, x and masks have 1 in place of B.
+        """
+        rng = numbered_generator(self.seed, _LENGTHS, number)
+        length = self.longest_context
+        if rng.random() >= _SHARE_OF_LONGEST and length > _SHORTEST_CONTEXT:
+            length = round(float(np.exp(rng.uniform(np.log(_SHORTEST_CONTEXT), np.log(length)))))
+        windows = ContextWindows(
+            self.panel, WindowSpec(length, self.horizon), self.periods, self.support
+        )
+        starts = self._first_targets_of(number) - length
+        inputs, y_target = windows.batch(starts)
+        return with_shared_points(_kept({**inputs, "y_target": y_target}))
+
+    def _first_targets_of(self, number: int) -> np.ndarray:
+        count = len(self.first_targets)
+        positions = number * self.batch_size + np.arange(self.batch_size)
+        passes, index = np.divmod(positions, count)
+        return np.array(
+            [self._order(int(p))[i] for p, i in zip(passes, index, strict=True)], np.int64
+        )
+
+    def _order(self, number: int) -> np.ndarray:
+        """Returns the first targets in the order of a pass; the last few passes are remembered."""
+        if number not in self._passes:
+            if len(self._passes) > 2:
+                self._passes.clear()
+            rng = numbered_generator(self.seed, _ORDERS, number)
+            self._passes[number] = rng.permutation(self.first_targets)
+        return self._passes[number]
+
+
+def _kept(batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Hides the targets of windows that lie far outside of their context."""
+    largest = np.abs(np.where(batch["target_mask"], batch["y_target"][..., 0], 0)).max(axis=1)
+    usual = largest < _EXPLODED
+    return {**batch, "target_mask": batch["target_mask"] & usual[:, np.newaxis]}
+
+
+def with_shared_points(batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns a batch whose x and masks have 1 in place of B, if all its sequences share them."""
+    names = ("x_context", "x_target", "context_mask", "target_mask")
+    if any((batch[name] != batch[name][:1]).any() for name in names):
+        return dict(batch)
+    return {**batch, **{name: batch[name][:1] for name in names}}

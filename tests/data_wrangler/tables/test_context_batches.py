@@ -1,0 +1,73 @@
+"""Training batches of a table for a pretrained model."""
+
+import numpy as np
+import pandas as pd
+
+from taylorformer.data_wrangler import Series
+from taylorformer.data_wrangler.tables.context_batches import ContextBatches
+from taylorformer.data_wrangler.tables.panel import Panel
+from taylorformer.data_wrangler.tables.value_support import ValueSupport
+
+
+def _panel(*lengths, seed=0, change=lambda y: y):
+    rng = np.random.default_rng(seed)
+    return Panel(
+        [
+            Series.from_frame(
+                pd.DataFrame({"t": range(rows), "y": change(rng.normal(size=rows).cumsum())}),
+                "t",
+                "y",
+                name=f"s{number}",
+            )
+            for number, rows in enumerate(lengths)
+        ]
+    )
+
+
+def _batches(panel, horizon=4, longest=20, size=8, seed=0, **more):
+    return ContextBatches(panel, horizon, longest, lambda *_: np.zeros(3), size, seed, **more)
+
+
+def test_a_pass_holds_every_first_target_once_and_each_pass_has_another_order():
+    batches = _batches(_panel(30, 15), size=7)
+    rows = batches.first_targets
+    # At least six rows come before, and all targets are rows of the series.
+    assert rows.tolist() == [*range(6, 27), *range(36, 42)]
+    drawn = np.concatenate([batches._first_targets_of(number) for number in range(12)])
+    first, second = drawn[: len(rows)], drawn[len(rows) : 2 * len(rows)]
+    assert sorted(first) == sorted(second) == rows.tolist()
+    assert first.tolist() != second.tolist()
+
+
+def test_a_short_series_has_windows_with_shorter_contexts():
+    assert _batches(_panel(6)).first_targets.tolist() == [2]
+    assert _batches(_panel(4)).first_targets.tolist() == []
+
+
+def test_a_batch_is_a_function_of_its_number():
+    one, other = _batches(_panel(60)), _batches(_panel(60))
+    later = other.draw(9)
+    assert all((one.draw(9)[name] == value).all() for name, value in later.items())
+    lengths = {one.draw(number)["x_context"].shape[1] for number in range(20)}
+    assert max(lengths) == 20 and len(lengths) > 4 and min(lengths) >= 6
+
+
+def test_even_stamps_are_shared():
+    batch = _batches(_panel(60), longest=6).draw(0)
+    assert batch["x_context"].shape == (1, 6, 7) and batch["context_mask"].shape == (1, 6)
+    assert batch["y_context"].shape == (8, 6, 1)
+
+
+def test_a_jump_out_of_reach_is_not_trained_on():
+    panel = _panel(40, change=lambda y: y + 1e6 * (np.arange(40) >= 20))
+    batches = _batches(panel, size=len(_batches(panel).first_targets), longest=10)
+    masks, first = batches.draw(0)["target_mask"], batches._first_targets_of(0)
+    # The first that jump have all of their context before it, the last ones all of it after it.
+    assert not masks[(first > 16) & (first <= 20)].any()
+    assert masks[(first <= 16) | (first >= 30)].all()
+
+
+def test_whole_numbers_come_with_their_support():
+    panel = _panel(30, change=lambda y: np.abs(y).round())
+    support = ValueSupport.of(0, None, True, 1)
+    assert _batches(panel, support=support).draw(0)["y_support"].shape == (8, 1, 6)

@@ -1,0 +1,161 @@
+"""Pretrained weights that are trained on a table: never worse by the score, stopped and resumed."""
+
+import conformance
+import keras
+import numpy as np
+import pandas as pd
+import pytest
+
+from taylorformer import Forecaster, Taylorformer
+from taylorformer.data_wrangler.tables.context_scaler import NUM_X
+from taylorformer.training_and_evaluation.forecasting import fine_tuning
+from taylorformer.training_and_evaluation.forecasting.fine_tuning import SCORE, FineTuning
+
+# A tiny model understands nothing, and a forecaster says so.
+pytestmark = pytest.mark.filterwarnings("ignore:(the rows do not show|one-step forecasts)")
+
+_TUNING = {
+    "max_steps": 4,
+    "steps_per_epoch": 2,
+    "batch_size": 4,
+    "validation_windows": 3,
+    "validation_samples": 4,
+    "warm_up": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """A tiny model that reads what a pretrained one reads."""
+    model = Taylorformer(
+        **{**conformance.TINY, "num_layers": 1},
+        encoding_dim=2,
+        dropout=0.0,
+        neighbour_dims=1,
+        towers=("xy",),
+        seed=0,
+    )
+    x, y = (None, None, NUM_X), (None, None, 1)
+    model.build({"x_context": x, "y_context": y, "x_target": x})
+    path = tmp_path_factory.mktemp("weights") / "tiny.keras"
+    model.save(path)
+    return path
+
+
+def _table(rows=60, seed=0):
+    rng = np.random.default_rng(seed)
+    values = 50 + 10 * np.sin(2 * np.pi * np.arange(rows) / 12) + rng.normal(size=rows)
+    return pd.DataFrame(
+        {"month": pd.date_range("2015-01-01", periods=rows, freq="MS"), "y": values}
+    )
+
+
+def _forecaster(weights, **settings):
+    return Forecaster.from_preset(str(weights), **{"horizon": 3, "seasons": 12, **settings})
+
+
+@pytest.fixture(scope="module")
+def fitted(weights):
+    return _forecaster(weights).fit(_table(), tuning=FineTuning(**_TUNING, learning_rate=1e-2))
+
+
+def test_the_weights_that_are_kept_are_not_worse_than_those_of_the_start(fitted, weights):
+    report = fitted.report_
+    assert report["best"][SCORE] == min([report["start"][SCORE], *fitted.history_[SCORE]])
+    assert list(fitted.history_["step"]) == [2, 4]
+    assert report["num_validation_windows"] == 3
+    # What spoils a model is not kept, and the weights of the preset are never changed.
+    spoiled = _forecaster(weights).fit(_table(), tuning=FineTuning(**_TUNING, learning_rate=1e3))
+    assert spoiled.report_["best_step"] == 0
+    before = _forecaster(weights).model_.get_weights()
+    for kept, expected in zip(spoiled.model_.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(kept, expected)
+
+
+def test_a_table_is_read_with_the_columns_of_fit(fitted):
+    forecast = fitted.forecast(_table(), num_samples=2)
+    assert forecast.time_column == "month" and forecast.samples.shape == (2, 1, 3, 1)
+    backtest = fitted.backtest(_table(), num_samples=2)
+    # The rows after the validation part, three at a time.
+    first = backtest.by_window.query("line == 'taylorformer'")["first_target"]
+    assert first.min() >= _table()["month"].iloc[48]
+
+
+def test_it_is_saved_and_loaded(fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    again = Forecaster.load(tmp_path / "model")
+    expected = fitted.forecast(_table(), num_samples=3).samples
+    np.testing.assert_array_equal(again.forecast(_table(), num_samples=3).samples, expected)
+    assert again.report_ == fitted.report_ and again.columns_ == fitted.columns_
+    pd.testing.assert_frame_equal(again.history_, fitted.history_)
+    scores = [one.backtest(_table(), num_samples=2).scores for one in (fitted, again)]
+    pd.testing.assert_frame_equal(*scores)
+
+
+class _Stop(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 1:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("choose", ["crps", pytest.param("nll", marks=pytest.mark.slow)])
+def test_a_stopped_training_resumes_to_the_last_bit(weights, tmp_path, choose):
+    tuning = FineTuning(**_TUNING, learning_rate=1e-2, choose=choose)
+    straight = _forecaster(weights).fit(_table(), tuning=tuning)
+    stopped, checkpoint = _forecaster(weights), tmp_path / "training.npz"
+    with pytest.raises(KeyboardInterrupt):
+        stopped.fit(_table(), tuning=tuning, checkpoint=checkpoint, callbacks=[_Stop()])
+    assert stopped.report_["training_steps"] == 2
+    other = _table()
+    other.loc[40, "y"] += 1
+    with pytest.raises(ValueError, match="training can only resume with the data and settings"):
+        stopped.fit(other, tuning=tuning, checkpoint=checkpoint, resume=True)
+    stopped.fit(_table(), tuning=tuning, checkpoint=checkpoint, resume=True)
+    assert stopped.report_ == straight.report_
+    for one, two in zip(stopped.model_.weights, straight.model_.weights, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_what_follows_the_parts_is_not_read(weights, monkeypatch):
+    """The digest of the training, with all arrays that it reads, does not depend on the rest."""
+    seen = []
+
+    def stop(*_, fingerprint, **__):
+        seen.append(fingerprint)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"{fine_tuning.__name__}.resumable_fit", stop)
+    for row in (59, 48, 47, 40):
+        table = _table()
+        table.loc[row:, "y"] = -1e6
+        with pytest.raises(KeyboardInterrupt):
+            _forecaster(weights).fit(table, tuning=FineTuning(**_TUNING))
+    # The first 48 of 60 rows are for training and validation.
+    assert seen[0] == seen[1] and len(set(seen[1:])) == 3
+
+
+def test_counts_and_several_series(weights):
+    table = pd.concat([_table(seed=seed).assign(unique_id=seed) for seed in (0, 1)])
+    table = pd.concat([table, _table(3).assign(unique_id=2)])
+    table["y"] = table["y"].round()
+    forecaster = _forecaster(weights, lower=0, integers=True, mirrored=True)
+    with pytest.warns(UserWarning, match="fewer than 5 values in the training part"):
+        forecaster.fit(table, id_column="unique_id", tuning=FineTuning(**_TUNING))
+    assert set(forecaster.report_["left_out"]) == {"2"}
+    samples = forecaster.forecast(table, num_samples=2).samples
+    assert (samples == samples.round()).all() and samples.min() >= 0
+
+
+def test_bad_arguments(weights):
+    forecaster = _forecaster(weights)
+    with pytest.raises(ValueError, match=r"series of at least 3 values.*Received: 2 values"):
+        forecaster.fit(_table(3))
+    with pytest.raises(ValueError, match="`fractions` must be three shares"):
+        forecaster.fit(_table(), fractions=(0.5, 0.2))
+    with pytest.raises(ValueError, match="`covariate_columns` must be empty"):
+        forecaster.fit(_table().assign(z=1.0), covariate_columns=["z"])
+    with pytest.raises(ValueError, match="`choose` must be one of"):
+        FineTuning(choose="mse")
+    with pytest.raises(ValueError, match="`synthetic` must be"):
+        FineTuning(synthetic=1.0)
+    assert not hasattr(forecaster, "columns_")

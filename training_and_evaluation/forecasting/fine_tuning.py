@@ -1,0 +1,285 @@
+"""Training pretrained weights on a table: windows of every length, synthetic series among them.
+
+What is kept are the weights whose forecasts of the validation part are best. Those before the first
+step are among them, so by that measure `fit` never loses to what it starts from.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+
+from taylorformer.data_wrangler.checks import check_choice, check_integer, check_number
+from taylorformer.data_wrangler.seeds import numbered_generator
+from taylorformer.data_wrangler.tables.context_batches import ContextBatches, with_shared_points
+from taylorformer.data_wrangler.tables.context_scaler import NUM_X
+from taylorformer.data_wrangler.tables.context_windows import ContextWindows
+from taylorformer.data_wrangler.tables.scaled_support import NUM_PARTS
+from taylorformer.data_wrangler.tables.split import evenly_spaced
+from taylorformer.data_wrangler.tasks.drawn_batches import (
+    batch_numbers,
+    masked_specs,
+    numbered_batches,
+)
+from taylorformer.data_wrangler.tasks.series_prior import SeriesPrior
+from taylorformer.model.probabilistic_model import ProbabilisticModel
+from taylorformer.model.taylorformer import Taylorformer
+from taylorformer.training_and_evaluation.metrics import free_running_point_scores
+from taylorformer.training_and_evaluation.training.plan import TrainingPlan
+from taylorformer.training_and_evaluation.training.resumable_fit import (
+    TrainingProgress,
+    WeightChoice,
+    resumable_fit,
+)
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+SCORE = "validation_free_running_crps"
+"""The name, in the history, of the score that chooses the weights by forecasts."""
+
+_NLL = "validation_teacher_forced_nll"
+_CHOICES = {"crps": SCORE, "nll": _NLL}
+# A stream of random numbers that no part of the table's batches reads.
+_SYNTHETIC = 2
+# The samples of the validation part are the same at every look at it.
+_SCORE_SEED = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTuning:
+    """How pretrained weights are trained on a table.
+
+    Example:
+        >>> tuning = FineTuning(max_steps=100, steps_per_epoch=20)
+        >>> tuning.plan.num_epochs, [tuning.is_synthetic(number) for number in range(4)]
+        (5, [False, True, False, True])
+
+    Attributes:
+        max_steps: training steps, unless training stops early.
+        steps_per_epoch: training steps from one look at the validation part to the next.
+        batch_size: B of batches of the table.
+        learning_rate: the peak, from which it falls to 0 as a cosine.
+        warm_up: first steps, in which the learning rate rises.
+        synthetic: the share of the steps on synthetic series, against forgetting.
+        patience: training stops after so many epochs without a better score. None: never.
+        choose: "crps" keeps the weights with the best samples of the whole horizon, "nll" those
+            with the best likelihood, given the true values before each target.
+        validation_windows: at most so many are forecast, evenly spaced.
+        validation_samples: S of each.
+
+    Raises:
+        TypeError, ValueError: a value outside its range.
+    """
+
+    max_steps: int = 300
+    steps_per_epoch: int = 25
+    batch_size: int = 32
+    learning_rate: float = 2e-4
+    warm_up: int = 25
+    synthetic: float = 0.5
+    patience: int | None = 6
+    choose: str = "crps"
+    validation_windows: int = 32
+    validation_samples: int = 32
+
+    def __post_init__(self) -> None:
+        check_number("synthetic", self.synthetic, minimum=0, below=1)
+        check_choice("choose", self.choose, tuple(_CHOICES))
+        check_integer("validation_windows", self.validation_windows, 1)
+        check_integer("validation_samples", self.validation_samples, 2)
+        _ = self.plan  # which checks the rest
+
+    @property
+    def plan(self) -> TrainingPlan:
+        """How long the model is trained, and with what optimizer."""
+        return TrainingPlan(
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            schedule="cosine",
+            max_steps=self.max_steps,
+            steps_per_epoch=self.steps_per_epoch,
+            patience=self.patience,
+            warm_up_steps=min(self.warm_up, self.max_steps - 1),
+            beta_2=0.98,
+            clip_norm=1.0,
+        )
+
+    def is_synthetic(self, number: int) -> bool:
+        """Tells whether the batch of this number is one of synthetic series."""
+        return int((number + 1) * self.synthetic) > int(number * self.synthetic)
+
+
+def copied(model: Taylorformer) -> Taylorformer:
+    """Returns a model with the same arguments and weights, which can be trained by itself."""
+    copy: Taylorformer = type(model).from_config(model.get_config())
+    x, y = (None, None, NUM_X), (None, None, 1)
+    copy.build({"x_context": x, "y_context": y, "x_target": x})
+    copy.set_weights(model.get_weights())
+    return copy
+
+
+def fine_tune(
+    model: Taylorformer,
+    sampled: ProbabilisticModel,
+    batches: ContextBatches,
+    validation: ContextWindows,
+    starts: np.ndarray,
+    tuning: FineTuning,
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    progress: TrainingProgress | None = None,
+) -> TrainingProgress:
+    """Trains a pretrained model on a table, and leaves the best weights in it.
+
+    Args:
+        model: pretrained; it is changed.
+        sampled: what forecasts: the model itself, or what is made of it.
+        batches: of the training part.
+        validation: the windows of the validation part.
+        starts: their first rows. None of them: the weights of the last step are kept.
+        tuning: how it is trained.
+        checkpoint: see `resumable_fit`, as the next ones.
+        resume: continue from `checkpoint`.
+        callbacks: more of Keras' callbacks.
+        progress: updated after each epoch.
+
+    Returns:
+        How far training came; `start` has the scores before it.
+
+    Raises:
+        ValueError: a checkpoint of another training.
+        KeyboardInterrupt: the user stopped; the model then has the best weights so far.
+    """
+    starts = evenly_spaced(starts, tuning.validation_windows) if len(starts) else starts
+    plan = tuning.plan
+    model.compile(plan.make_optimizer())
+    data, choice = None, None
+    if len(starts):
+        data = _validation_data(validation, starts)
+        score = FreeRunningScore(sampled, validation, starts, tuning.validation_samples)
+        choice = WeightChoice(_CHOICES[tuning.choose], score if tuning.choose == "crps" else None)
+    return resumable_fit(
+        model,
+        lambda first: _training_data(batches, tuning, first),
+        data,
+        plan,
+        checkpoint=checkpoint,
+        resume=resume,
+        fingerprint=_fingerprint(model, batches, validation, starts, tuning),
+        callbacks=callbacks,
+        progress=progress,
+        choice=choice,
+    )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FreeRunningScore:
+    """The CRPS of samples of whole horizons, in spreads of the context of each window.
+
+    Attributes:
+        model: what forecasts.
+        windows: of the validation part.
+        starts: their first rows.
+        num_samples: S.
+    """
+
+    model: ProbabilisticModel
+    windows: ContextWindows
+    starts: np.ndarray
+    num_samples: int
+
+    def __call__(self) -> float:
+        """Returns the mean over windows, each counting the same; NaN for samples without end."""
+        inputs = self.windows.forecast_inputs(self.starts)
+        keys = self.windows.sequence_keys(self.starts)
+        samples = self.model.sample(inputs, self.num_samples, _SCORE_SEED, keys).numpy()
+        if not np.isfinite(samples).all():
+            return float("nan")
+        y_target = self.windows.batch(self.starts)[1]
+        scores = free_running_point_scores(samples, y_target, self.windows.scored(self.starts))
+        return float(np.mean(np.nanmean(scores["free_running_crps"], axis=1)))
+
+
+def _training_data(
+    batches: ContextBatches, tuning: FineTuning, first_batch: int
+) -> "tf.data.Dataset":
+    import tensorflow as tf
+
+    prior = SeriesPrior()
+    specs = masked_specs(NUM_X, 1)
+    if batches.support is not None:
+        specs["y_support"] = tf.TensorSpec([None, 1, NUM_PARTS], tf.float64)
+
+    def draw(number: int) -> Mapping[str, np.ndarray]:
+        if not tuning.is_synthetic(number):
+            return batches.draw(number)
+        rng = numbered_generator(batches.seed, _SYNTHETIC, number)
+        batch = prior.draw(rng, tuning.batch_size)
+        if batches.support is not None:
+            batch["y_support"] = _no_support(len(batch["y_context"]))
+        return batch
+
+    return numbered_batches(batch_numbers(first_batch, None), draw, specs)
+
+
+def _no_support(count: int) -> np.ndarray:
+    """Returns the `y_support` of sequences whose values can be any real number."""
+    parts = np.array([0.0, 1.0, 1.0, -np.inf, np.inf, 0.0])
+    return np.broadcast_to(parts, (count, 1, NUM_PARTS)).copy()
+
+
+def _validation_data(windows: ContextWindows, starts: np.ndarray) -> "tf.data.Dataset":
+    import tensorflow as tf
+
+    inputs, y_target = windows.batch(starts)
+    batch = with_shared_points({**inputs, "y_target": y_target})
+    y_target = batch.pop("y_target")
+    return tf.data.Dataset.from_tensors((batch, y_target))
+
+
+def _fingerprint(
+    model: Taylorformer,
+    batches: ContextBatches,
+    validation: ContextWindows,
+    starts: np.ndarray,
+    tuning: FineTuning,
+) -> str:
+    """Digests everything that the weights after each step depend on, and which are kept."""
+    about = {
+        "tuning": dataclasses.asdict(tuning),
+        "seed": batches.seed,
+        "horizon": batches.horizon,
+        "longest_context": batches.longest_context,
+        "support": None if batches.support is None else batches.support.get_config(),
+        "context_length": validation.spec.context_length,
+    }
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for panel in (batches.panel, validation.panel):
+        for array in (panel.time, panel.values, panel.offsets):
+            digest.update(np.ascontiguousarray(array).tobytes())
+    for number in range(batches.panel.num_series):
+        digest.update(batches.periods(number, 0).tobytes())
+    digest.update(starts.tobytes())
+    for weight in model.get_weights():
+        digest.update(np.ascontiguousarray(weight).tobytes())
+    return digest.hexdigest()
+
+
+def about_training(progress: TrainingProgress) -> dict[str, Any]:
+    """Returns what a report says of a training, ready for JSON."""
+    return {
+        "training_steps": progress.steps,
+        "best_step": progress.best_step,
+        "start": dict(progress.start),
+        "best": dict(progress.history[progress.best_epoch - 1])
+        if progress.best_epoch
+        else dict(progress.start),
+    }
