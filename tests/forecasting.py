@@ -73,3 +73,25 @@ def odd_panel(*kinds, rows=70):
     }
     parts = [frames[kind].assign(unique_id=kind) for kind in kinds]
     return pd.concat(parts, ignore_index=True)[["unique_id", "ds", "y"]]
+
+
+def tiny_prior(path):
+    """Writes a tiny model that reads what a pretrained one reads; returns the path."""
+    from taylorformer import Taylorformer
+    from taylorformer.data_wrangler.tables.context_scaler import NUM_X
+
+    model = Taylorformer(
+        num_heads=2,
+        head_dim=4,
+        width=8,
+        num_layers=1,
+        encoding_dim=2,
+        dropout=0.0,
+        neighbour_dims=1,
+        towers=("xy",),
+        seed=0,
+    )
+    x, y = (None, None, NUM_X), (None, None, 1)
+    model.build({"x_context": x, "y_context": y, "x_target": x})
+    model.save(path)
+    return path

@@ -16,7 +16,8 @@ The lines are `zero-shot`, the pretrained model that is told the stamps and the 
 `zero-shot-bare`, the same with the steps 0, 1, 2, ... and no season; `zero-shot-mirrored`, only
 where it is named: the mixture of the model and its mirror image; naive lines (`naive`, see
 `naive.py`); classical models (`peers`: see `benchmarks/peers/run.py` for their environment); and,
-with `--fit`, the compact preset, fitted to each single series, which takes minutes each.
+with `--fit`, the compact preset, fitted to each single series, which takes minutes each. Where it
+is named, `fit-prior` trains the pretrained model on each single series.
 In competition sets the naive and classical lines are the baselines that come with the data, which
 are always there.
 
@@ -170,7 +171,7 @@ def _chosen_lines(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         names = list(_DEFAULT_LINES)
     else:
         names = [one for name in options.lines for one in lines.GROUPS.get(name, (name,))]
-    every = (*_DEFAULT_LINES, lines.MIRRORED, lines.FIT)
+    every = (*_DEFAULT_LINES, lines.MIRRORED, lines.FIT_PRIOR, lines.FIT)
     unknown = [name for name in names if name not in every]
     if unknown:
         parser.error(

@@ -13,7 +13,7 @@ from benchmarks.forecasting.sets import Single, Window, by_season_and_horizon, h
 
 ZERO_SHOT = ("zero-shot", "zero-shot-bare")
 MIRRORED = "zero-shot-mirrored"
-FIT = "fit"
+FIT, FIT_PRIOR = "fit", "fit-prior"
 NAIVE = tuple(naive.LINES)
 PEERS = peer_cache.MODELS
 GROUPS = {"naive": NAIVE, "peers": PEERS}
@@ -23,6 +23,7 @@ ABOUT = {
     "zero-shot-bare": "the pretrained model, given the steps 0, 1, 2, ...; it detects seasons",
     MIRRORED: "as zero-shot, half of the samples from the mirror image of the model",
     FIT: "the compact preset, fitted to all rows before the first target",
+    FIT_PRIOR: "the pretrained model, told the season and trained on all rows before it",
     "last-value": "normal, sigma sqrt(h)",
     "drift": "normal, sigma sqrt(h (1 + h / (T - 1)))",
     "seasonal-naive": "normal, sigma sqrt(k), k seasons ahead",
@@ -35,7 +36,7 @@ class Settings:
 
     Attributes:
         num_samples: S of our lines.
-        seed: of their samples, and of the training of `fit`.
+        seed: of their samples, and of the training of `fit` and `fit-prior`.
         model: see `zero_shot.make_forecaster`.
     """
 
@@ -125,8 +126,16 @@ def zero_shot_line(
     return Made(values, True, about)
 
 
-def fit_line(single: Single, windows: Sequence[Window], settings: Settings) -> Made:
-    """Fits a small model to all rows before the first target, and forecasts the windows.
+def fit_line(
+    single: Single, windows: Sequence[Window], settings: Settings, from_prior: bool
+) -> Made:
+    """Fits a model to all rows before the first target, and forecasts the windows.
+
+    Args:
+        single: the series.
+        windows: of it.
+        settings: see `Settings`.
+        from_prior: train the pretrained model. False: a small one from nothing.
 
     Raises:
         ValueError: too few rows come before the first target.
@@ -136,15 +145,13 @@ def fit_line(single: Single, windows: Sequence[Window], settings: Settings) -> M
     values, stamps = history(single)
     end = len(values) - single.num_windows * single.horizon
     started = time.perf_counter()
-    forecaster = zero_shot.fitted(
-        single.name,
-        values[:end],
-        stamps[:end],
-        single.context,
-        single.horizon,
-        settings.seed,
-    )
-    fit_seconds = time.perf_counter() - started
+    if from_prior:
+        forecaster = zero_shot.make_forecaster(single.season, settings.model)
+        forecaster.horizon = single.horizon
+    else:
+        forecaster = zero_shot.compact(single.context, single.horizon, settings.seed)
+    about = zero_shot.fit(forecaster, single.name, values[:end], stamps[:end], settings.seed)
+    about["fit_seconds"] = time.perf_counter() - started
     made: dict[str, np.ndarray] = {}
     seconds = []
     for window in windows:
@@ -155,7 +162,7 @@ def fit_line(single: Single, windows: Sequence[Window], settings: Settings) -> M
         if single.name in samples:
             made[window.name] = samples[single.name]
         seconds.append(time.perf_counter() - started)
-    return Made(made, True, {"fit_seconds": fit_seconds, **_seconds_of_each(seconds)})
+    return Made(made, True, {**about, **_seconds_of_each(seconds)})
 
 
 def peer_lines(single: Single, windows: Sequence[Window], models: Sequence[str]) -> dict[str, Made]:
@@ -198,9 +205,9 @@ def single_lines(
             )
         elif name in naive.LINES:
             made[name] = naive_line(naive.LINES[name], windows)
-        elif name == FIT:
+        elif name in (FIT, FIT_PRIOR):
             try:
-                made[name] = fit_line(single, windows, settings)
+                made[name] = fit_line(single, windows, settings, name == FIT_PRIOR)
             except ValueError as error:
                 say(f"{single.name}: no fit: {error}")
     peers = [name for name in names if name in PEERS]

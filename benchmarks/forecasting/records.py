@@ -23,7 +23,7 @@ REFERENCE, OURS = "seasonal-naive", lines.ZERO_SHOT[0]
 
 _TITLES = {False: "Development", True: "Report only: nothing was chosen by these"}
 _KINDS = ("competition", "single", "gaps", "cold")
-_LINES = (*lines.ZERO_SHOT, lines.MIRRORED, lines.FIT, *lines.NAIVE, *lines.PEERS)
+_LINES = (*lines.ZERO_SHOT, lines.MIRRORED, lines.FIT_PRIOR, lines.FIT, *lines.NAIVE, *lines.PEERS)
 
 
 def made_by(command: str, settings: lines.Settings | None = None) -> dict[str, Any]:

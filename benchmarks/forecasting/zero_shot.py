@@ -76,25 +76,37 @@ def zero_shot(
     return {name: samples[:, index] for index, name in enumerate(forecast.names)}
 
 
-def fitted(
-    name: str,
-    values: np.ndarray,
-    stamps: pd.Index,
-    context_length: int,
-    horizon: int,
-    seed: int,
-) -> Forecaster:
-    """Fits the compact preset to a series of some name; all of it trains or validates.
+def compact(context_length: int, horizon: int, seed: int) -> Forecaster:
+    """Returns a forecaster that trains the compact preset from nothing."""
+    return Forecaster(horizon, context_length, preset="compact", fractions=_FRACTIONS, seed=seed)
+
+
+def fit(
+    forecaster: Any, name: str, values: np.ndarray, stamps: pd.Index, seed: int
+) -> dict[str, Any]:
+    """Fits a forecaster to a series of some name; all of it trains or validates.
+
+    Args:
+        forecaster: one of `compact` or of `make_forecaster`.
+        name: of the series.
+        values: `[T]`.
+        stamps: of the values.
+        seed: of the training of a pretrained model.
+
+    Returns:
+        What the record says of the training.
 
     Raises:
         ValueError: the series is too short.
     """
-    forecaster = Forecaster(
-        horizon, context_length, preset="compact", fractions=_FRACTIONS, seed=seed
-    )
+    pretrained = not isinstance(forecaster, Forecaster)
+    more = {"fractions": _FRACTIONS, "seed": seed} if pretrained else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return forecaster.fit(pd.DataFrame({"unique_id": name, "ds": stamps, "y": values}))
+        forecaster.fit(pd.DataFrame({"unique_id": name, "ds": stamps, "y": values}), **more)
+    report = forecaster.report_
+    names = ("training_steps", "best_step", "start", "best")
+    return {key: report[key] for key in names if key in report}
 
 
 # What is scored comes after the series, so no rows are kept for a test.

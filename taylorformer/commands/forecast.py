@@ -157,9 +157,18 @@ _MOST_SHOWN_SEASONS = 3
 )
 @_column_options
 @_freq_option
-@click.option("--horizon", type=options.POSITIVE, default=_DEFAULT_ROWS, help="Rows to forecast.")
+@options.number_option(
+    "--horizon", f"{_DEFAULT_ROWS}; with --start one season", "Rows to forecast."
+)
+@options.number_option(
+    "--context-length",
+    f"{_DEFAULT_ROWS}; with --start 160, or more for long seasons",
+    "Rows a forecast reads.",
+)
 @click.option(
-    "--context-length", type=options.POSITIVE, default=_DEFAULT_ROWS, help="Rows a forecast reads."
+    "--start",
+    show_default="none: new weights",
+    help="Weights to begin with, such as prior, the pretrained ones, which suit short tables too.",
 )
 @click.option(
     "--architecture",
@@ -221,8 +230,9 @@ def fit(
     time_unit: str | None,
     time_zone: str | None,
     freq: str | None,
-    horizon: int,
-    context_length: int,
+    horizon: int | None,
+    context_length: int | None,
+    start: str | None,
     model_name: str | None,
     preset: str | None,
     seasons: Sequence[str],
@@ -247,6 +257,14 @@ def fit(
     package). A training that was stopped, or killed, continues with --resume as if it had not been.
     """
     options.refuse_both("--resume", resume, "--overwrite", overwrite)
+    for name, value in (
+        ("--architecture", model_name),
+        ("--preset", preset),
+        ("--scaling", scaling),
+        ("--interpolate", interpolate or None),
+        ("--covariate", covariates or None),
+    ):
+        options.refuse_both("--start", start is not None, name, value is not None)
     if not (dry_run or overwrite):
         _check_free(model, resume)
     given = {
@@ -263,30 +281,50 @@ def fit(
     columns = _resolve_columns(frame, given, freq)
     chosen = _seasons(seasons)
     if dry_run:
-        show_plan(frame, columns, table.disorder, context_length, horizon, fractions, chosen)
+        if start is not None:
+            show_table(frame, columns, table.disorder, chosen)
+        else:
+            rows = context_length or _DEFAULT_ROWS, horizon or _DEFAULT_ROWS
+            show_plan(frame, columns, table.disorder, *rows, fractions, chosen)
         return
     options.start_tensorflow()
     from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
+    from taylorformer.training_and_evaluation.forecasting.pretrained_forecaster import (
+        PretrainedForecaster,
+    )
     from taylorformer.training_and_evaluation.training.progress import TrainingBar, WorkProgress
 
-    forecaster = Forecaster(
-        horizon,
-        context_length,
-        model=model_name,
-        preset=preset,
-        scaling=scaling,
-        max_steps=max_steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        fractions=fractions,
-        seed=seed,
-        lower=lower,
-        upper=upper,
-        integers=integers,
-        interpolate=interpolate,
-        # Without the option the model says which seasons it reads.
-        **({"seasons": chosen} if seasons else {}),
-    )
+    training: dict[str, Any] = {
+        "max_steps": max_steps,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+    }
+    support: dict[str, Any] = {"lower": lower, "upper": upper, "integers": integers}
+    forecaster: Forecaster | PretrainedForecaster
+    more: dict[str, Any] = {}
+    if start is not None:
+        from taylorformer.training_and_evaluation.forecasting.fine_tuning import FineTuning
+
+        forecaster = PretrainedForecaster(
+            start, horizon=horizon, context_length=context_length, seasons=chosen, **support
+        )
+        named = {name: value for name, value in training.items() if value is not None}
+        more = {"fractions": fractions, "seed": seed, "tuning": FineTuning(**named)}
+    else:
+        forecaster = Forecaster(
+            horizon or _DEFAULT_ROWS,
+            context_length or _DEFAULT_ROWS,
+            model=model_name,
+            preset=preset,
+            scaling=scaling,
+            fractions=fractions,
+            seed=seed,
+            interpolate=interpolate,
+            **training,
+            **support,
+            # Without the option the model says which seasons it reads.
+            **({"seasons": chosen} if seasons else {}),
+        )
     checkpoint = model / _CHECKPOINT
 
     def advice() -> str:
@@ -301,6 +339,7 @@ def fit(
             resume=resume,
             callbacks=[TrainingBar(progress)],
             **table.disorder,
+            **more,
         )
     forecaster.save(model, overwrite=True)
     _show_training(forecaster)
@@ -347,7 +386,7 @@ def _time_columns(columns: "Columns") -> tuple[Any, ...]:
     return columns.time_parts or (columns.time_column,)
 
 
-def _show_training(forecaster: "Forecaster") -> None:
+def _show_training(forecaster: "Forecaster | PretrainedForecaster") -> None:
     """Says how much a training read, and which of its weights were kept."""
     report = forecaster.report_
     rows = sum(series["rows"] for series in report["series"].values())
@@ -358,6 +397,10 @@ def _show_training(forecaster: "Forecaster") -> None:
         f"the weights kept are those of step {report['best_step']}, chosen on "
         f"{report['num_validation_windows']} validation windows."
     )
+    if report.get("start"):
+        score = next(iter(report["start"]))
+        before, after = (report[when][score] for when in ("start", "best"))
+        click.echo(f"{score.replace('_', ' ')}: {before:.4g} before, {after:.4g} after.")
     if "seasons" in report:
         click.echo(f"Time features: the phases of seasons, {report['seasons']}.")
     _show_left_out("the training", report["left_out"])
@@ -752,7 +795,7 @@ def export(model: Path | None, output: Path, overwrite: bool) -> None:
 def _columns_of(model: Path) -> "Columns | None":
     """Reads the columns of a model, without TensorFlow, so that a bad table is found at once.
 
-    A pretrained model has none.
+    A pretrained model that was not trained on a table has none.
     """
     from taylorformer.data_wrangler.whole_files import find_file
     from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
@@ -764,7 +807,9 @@ def _columns_of(model: Path) -> "Columns | None":
     if not find_file(model, FILE).exists():
         raise click.BadParameter(f"{model} holds no trained model.", param_hint="--model")
     saved = read_saved(model)
-    return None if isinstance(saved, SavedPretrained) else saved.columns
+    if isinstance(saved, SavedPretrained):
+        return None if saved.training is None else saved.training.columns
+    return saved.columns
 
 
 def _load_forecaster(model: Path | None) -> "Forecaster | PretrainedForecaster":

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from forecasting import tiny_prior
 
 
 @pytest.fixture(scope="module")
@@ -17,6 +18,11 @@ def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("pretrained") / "sales.csv"
     table.to_csv(path, index=False)
     return path
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    return tiny_prior(tmp_path_factory.mktemp("weights") / "tiny.keras")
 
 
 def test_a_first_forecast_takes_two_arguments(run, path, tmp_path):
@@ -54,6 +60,33 @@ def test_a_backtest_needs_no_model(run, path, tmp_path):
     code, out, error = run("backtest", path, "--samples", "4", "--output", tmp_path / "scores")
     assert code == 0, error
     assert "seasonal" in out and (tmp_path / "scores" / "backtest.json").exists()
+
+
+def test_the_pretrained_model_is_trained_on_a_table(run, path, weights, tmp_path):
+    folder = tmp_path / "model"
+    words = ("fit", path, "--model", folder, "--start", weights, "--max-steps", "2")
+    code, out, error = run(*words, "--horizon", "3", "--season", "12")
+    assert code == 0, error
+    assert "Trained 2 steps" in out and "validation free running crps: " in out
+    code, out, error = run("backtest", path, "--model", folder, "--samples", "2", "--windows", "1")
+    assert code == 0, error
+    assert "1 windows of the test part, 3 points" in out
+    code, out, error = run("forecast", path, "--model", folder, "--samples", "2", "--dry-run")
+    assert code == 0, error
+    assert "sales" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--start", "other"), "`preset` must be one of 'prior'"),
+        (("--start", "prior", "--preset", "ett"), "--start and --preset exclude each other."),
+        (("--start", "prior", "--covariate", "x"), "--start and --covariate exclude each other."),
+    ],
+)
+def test_what_does_not_go_with_pretrained_weights(run, path, tmp_path, words, message):
+    code, _, error = run("fit", path, "--model", tmp_path / "model", *words)
+    assert code == 2 and message in error and not (tmp_path / "model").exists()
 
 
 def test_the_pretrained_model_is_exported(run, tmp_path):

@@ -132,6 +132,7 @@ def fine_tune(
     starts: np.ndarray,
     tuning: FineTuning,
     *,
+    run_eagerly: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     callbacks: Sequence[keras.callbacks.Callback] = (),
@@ -146,6 +147,7 @@ def fine_tune(
         validation: the windows of the validation part.
         starts: their first rows. None of them: the weights of the last step are kept.
         tuning: how it is trained.
+        run_eagerly: train without graphs.
         checkpoint: see `resumable_fit`, as the next ones.
         resume: continue from `checkpoint`.
         callbacks: more of Keras' callbacks.
@@ -160,7 +162,7 @@ def fine_tune(
     """
     starts = evenly_spaced(starts, tuning.validation_windows) if len(starts) else starts
     plan = tuning.plan
-    model.compile(plan.make_optimizer())
+    model.compile(plan.make_optimizer(), run_eagerly=run_eagerly)
     data, choice = None, None
     if len(starts):
         data = _validation_data(validation, starts)

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from taylorformer.data_wrangler.checks import (
     check_boolean,
+    check_choice,
     check_integer,
     check_optional_integer,
     listed,
@@ -37,6 +38,7 @@ from taylorformer.data_wrangler.tables.seasons import Seasons, choose_seasons, p
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.split import (
     DEFAULT_FRACTIONS,
+    PARTS,
     Split,
     WindowSpec,
     check_fractions,
@@ -166,7 +168,7 @@ class PretrainedForecaster(BaseEstimator):
         """The model of forecasts and scores; it reads and predicts scaled numbers."""
         if not check_boolean("mirrored", self.mirrored):
             return self._weights
-        if getattr(self, "_mirrored", None) is None:
+        if not hasattr(self, "_mirrored"):
             self._mirrored = _mirrored(self._weights)
         return self._mirrored
 
@@ -199,6 +201,7 @@ class PretrainedForecaster(BaseEstimator):
         fractions: Sequence[float] = DEFAULT_FRACTIONS,
         tuning: "FineTuning | None" = None,
         seed: int = 0,
+        run_eagerly: bool = False,
         unsorted: str = "error",
         duplicates: str = "error",
         checkpoint: str | os.PathLike[str] | None = None,
@@ -226,6 +229,7 @@ class PretrainedForecaster(BaseEstimator):
                 the last weights are kept, whatever they are worth.
             tuning: how the model is trained. None: `FineTuning()`.
             seed: of the order of windows and of the synthetic series.
+            run_eagerly: train without graphs, which is slow, to debug.
             unsorted: see `Forecaster.fit`, as the next ones.
             duplicates: which of the rows of one stamp to keep.
             checkpoint: a file that is written after each epoch.
@@ -309,7 +313,8 @@ class PretrainedForecaster(BaseEstimator):
             seed,
             support,
         )
-        num_scored = min(horizon, max(part.num_validation for part in parts))
+        # In a short validation part shorter windows, so that there are some of them.
+        num_scored = min(horizon, -(-max(part.num_validation for part in parts) // 2))
         validation = ContextWindows(
             Panel([part.series for part in parts]),
             WindowSpec(_rounded_up(longest), max(num_scored, 1)),
@@ -328,6 +333,7 @@ class PretrainedForecaster(BaseEstimator):
                 validation,
                 starts,
                 tuning,
+                run_eagerly=run_eagerly,
                 checkpoint=checkpoint,
                 resume=resume,
                 callbacks=callbacks,
@@ -335,7 +341,9 @@ class PretrainedForecaster(BaseEstimator):
             )
         finally:
             if progress.epoch:
-                self._model, self._mirrored = model, None if sampled is model else sampled
+                self._model = model
+                if hasattr(self, "_mirrored"):
+                    del self._mirrored  # It is made anew for the new weights.
                 self._time_unit = table.panel.time_unit
                 self.columns_ = columns
                 self.history_ = pd.DataFrame(progress.history)
@@ -568,6 +576,7 @@ class PretrainedForecaster(BaseEstimator):
         day_first: bool = False,
         time_unit: str | None = None,
         time_zone: str | None = None,
+        part: str = "test",
         step: int | None = None,
         num_windows: int | None = None,
         horizon: int | None = None,
@@ -581,6 +590,9 @@ class PretrainedForecaster(BaseEstimator):
         progress: Callable[[int, int], None] | None = None,
     ) -> Backtest:
         """Scores forecasts from many origins in the last fifth of a table, beside naive lines.
+
+        After `fit` it is the test part instead: whatever follows the validation part, in a longer
+        table too. Series that were not there in training have their last fifth.
 
         Seasons are searched for anew in the rows before each forecast origin. The line that
         repeats the last season has those that the rows before the first origin show; a series
@@ -596,6 +608,7 @@ class PretrainedForecaster(BaseEstimator):
             day_first: of dates.
             time_unit: of numbers that are dates.
             time_zone: of dates.
+            part: "test", or after `fit` also "validation" or "training".
             step: rows from one window to the next, counted back from the last one. None: the
                 horizon, so that no target is scored twice.
             num_windows: at most this many for each series, the last ones. None: all.
@@ -615,6 +628,9 @@ class PretrainedForecaster(BaseEstimator):
         Raises:
             TypeError, ValueError: a table that cannot be read, or no series that is long enough.
         """
+        check_choice("part", part, PARTS)
+        if part != PARTS[-1] and not hasattr(self, "borders_"):
+            raise ValueError(f"`part` must be 'test' before `fit`. Received: part={part!r}")
         horizon = check_optional_integer("horizon", horizon, 1)
         horizon = check_optional_integer("horizon", self.horizon, 1) if horizon is None else horizon
         step = check_optional_integer("step", step, 1)
@@ -634,8 +650,8 @@ class PretrainedForecaster(BaseEstimator):
             freq=None,
         )
         odd = odd_in_pretrained(table.panel)
-        first_scored = {one.name: self._first_scored(one) for one in odd.kept(table.panel)}
-        before = [one.take(slice(max(first_scored[one.name], 1))) for one in odd.kept(table.panel)]
+        scored = {one.name: self._scored(one, part) for one in odd.kept(table.panel)}
+        before = [one.take(slice(max(scored[one.name].start, 1))) for one in odd.kept(table.panel)]
         chosen = {one.name: self._seasons_of(one) for one in before}
         if horizon is None:
             horizon = self._usual_horizon(before, chosen)
@@ -652,17 +668,26 @@ class PretrainedForecaster(BaseEstimator):
         )
         spec = WindowSpec(_rounded_up(rows), horizon)
         targets = {
-            one.name: _first_targets(one, first_scored[one.name], spec, step, num_windows)
+            one.name: _first_targets(
+                one,
+                scored[one.name],
+                spec,
+                step,
+                num_windows,
+                may_begin_earlier=one.name not in getattr(self, "borders_", {}),
+            )
             for one in odd.kept(table.panel)
         }
         odd.leave_out(
             [name for name, rows_of in targets.items() if not len(rows_of)],
-            f"no window of horizon + 2 = {horizon + 2} rows with a value to read",
+            f"no window of horizon + 2 = {horizon + 2} rows with a value to read, whose targets "
+            f"are in the {part} part",
         )
         kept = odd.kept(table.panel)
         if not kept:
             raise ValueError(
-                f"`data` must hold a series of at least horizon + 2 = {horizon + 2} rows. "
+                f"`data` must hold a series of at least horizon + 2 = {horizon + 2} rows, and of "
+                f"horizon = {horizon} rows in the {part} part of a training. "
                 f"Received: {listed([f'{one.num_rows} rows' for one in table.panel.series])}"
             )
         series = [one.column(column) for one in kept for column in range(one.num_columns)]
@@ -701,15 +726,13 @@ class PretrainedForecaster(BaseEstimator):
         )
         return dataclasses.replace(result, left_out=odd.left_out, notes=odd.notes)
 
-    def _first_scored(self, series: Series) -> int:
-        """Returns the first row of the part that a back-test scores.
-
-        Of a series of `fit` that is what follows its validation part.
-        """
+    def _scored(self, series: Series, part: str) -> range:
+        """Returns the rows that a back-test scores: a part of `fit`, or the last fifth."""
         borders = getattr(self, "borders_", {}).get(series.name)
         if borders is not None:
-            return borders.split(series, self._time_unit).validation_end
-        return series.num_rows - max(round(series.num_rows * _TEST_SHARE), 1)
+            return borders.split(series, self._time_unit).rows(part)
+        last = series.num_rows - max(round(series.num_rows * _TEST_SHARE), 1)
+        return range(last if part == PARTS[-1] else series.num_rows, series.num_rows)
 
     def _periods_at(self, series: Sequence[Series]) -> Callable[[int, int], np.ndarray]:
         def periods(number: int, num_rows: int) -> np.ndarray:
@@ -1008,21 +1031,30 @@ class _Job:
 
 
 def _first_targets(
-    series: Series, begin: int, spec: WindowSpec, step: int | None, num_windows: int | None
+    series: Series,
+    scored: range,
+    spec: WindowSpec,
+    step: int | None,
+    num_windows: int | None,
+    may_begin_earlier: bool,
 ) -> np.ndarray:
     """Returns the first targets of the windows to score, in rows of the series.
 
     Args:
         series: the series.
-        begin: the row from which on targets are scored, where the horizon allows it.
+        scored: the rows whose targets are scored.
         spec: N_C and N_T.
         step: rows from one window to the next; None: the horizon.
         num_windows: at most so many, the last ones.
+        may_begin_earlier: score rows before them too, where they are fewer than a horizon.
     """
-    last = series.num_rows - spec.horizon
-    if last < 2:
+    last = scored.stop - spec.horizon
+    if last < 2 or not scored:
         return np.empty(0, np.int64)
-    rows = np.arange(max(min(begin, last), 2), last + 1)
+    begin = min(scored.start, last) if may_begin_earlier else scored.start
+    rows = np.arange(max(begin, 2), last + 1)
+    if not len(rows):
+        return np.empty(0, np.int64)
     # A context without a value says nothing.
     oldest = series.last_observed_row[rows - 1].min(axis=1)
     rows = rows[oldest >= np.maximum(rows - spec.context_length, 0)]

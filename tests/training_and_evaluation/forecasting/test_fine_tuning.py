@@ -1,13 +1,12 @@
 """Pretrained weights that are trained on a table: never worse by the score, stopped and resumed."""
 
-import conformance
 import keras
 import numpy as np
 import pandas as pd
 import pytest
+from forecasting import tiny_prior
 
-from taylorformer import Forecaster, Taylorformer
-from taylorformer.data_wrangler.tables.context_scaler import NUM_X
+from taylorformer import Forecaster
 from taylorformer.training_and_evaluation.forecasting import fine_tuning
 from taylorformer.training_and_evaluation.forecasting.fine_tuning import SCORE, FineTuning
 
@@ -26,20 +25,7 @@ _TUNING = {
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
-    """A tiny model that reads what a pretrained one reads."""
-    model = Taylorformer(
-        **{**conformance.TINY, "num_layers": 1},
-        encoding_dim=2,
-        dropout=0.0,
-        neighbour_dims=1,
-        towers=("xy",),
-        seed=0,
-    )
-    x, y = (None, None, NUM_X), (None, None, 1)
-    model.build({"x_context": x, "y_context": y, "x_target": x})
-    path = tmp_path_factory.mktemp("weights") / "tiny.keras"
-    model.save(path)
-    return path
+    return tiny_prior(tmp_path_factory.mktemp("weights") / "tiny.keras")
 
 
 def _table(rows=60, seed=0):
@@ -50,13 +36,19 @@ def _table(rows=60, seed=0):
     )
 
 
+# Two steps cost less than tracing one.
+_EAGERLY = {"run_eagerly": True}
+
+
 def _forecaster(weights, **settings):
     return Forecaster.from_preset(str(weights), **{"horizon": 3, "seasons": 12, **settings})
 
 
 @pytest.fixture(scope="module")
 def fitted(weights):
-    return _forecaster(weights).fit(_table(), tuning=FineTuning(**_TUNING, learning_rate=1e-2))
+    return _forecaster(weights).fit(
+        _table(), tuning=FineTuning(**_TUNING, learning_rate=1e-2), **_EAGERLY
+    )
 
 
 def test_the_weights_that_are_kept_are_not_worse_than_those_of_the_start(fitted, weights):
@@ -65,7 +57,9 @@ def test_the_weights_that_are_kept_are_not_worse_than_those_of_the_start(fitted,
     assert list(fitted.history_["step"]) == [2, 4]
     assert report["num_validation_windows"] == 3
     # What spoils a model is not kept, and the weights of the preset are never changed.
-    spoiled = _forecaster(weights).fit(_table(), tuning=FineTuning(**_TUNING, learning_rate=1e3))
+    spoiled = _forecaster(weights).fit(
+        _table(), tuning=FineTuning(**_TUNING, learning_rate=1e3), **_EAGERLY
+    )
     assert spoiled.report_["best_step"] == 0
     before = _forecaster(weights).model_.get_weights()
     for kept, expected in zip(spoiled.model_.get_weights(), before, strict=True):
@@ -101,16 +95,16 @@ class _Stop(keras.callbacks.Callback):
 @pytest.mark.parametrize("choose", ["crps", pytest.param("nll", marks=pytest.mark.slow)])
 def test_a_stopped_training_resumes_to_the_last_bit(weights, tmp_path, choose):
     tuning = FineTuning(**_TUNING, learning_rate=1e-2, choose=choose)
-    straight = _forecaster(weights).fit(_table(), tuning=tuning)
+    straight = _forecaster(weights).fit(_table(), tuning=tuning, **_EAGERLY)
     stopped, checkpoint = _forecaster(weights), tmp_path / "training.npz"
     with pytest.raises(KeyboardInterrupt):
-        stopped.fit(_table(), tuning=tuning, checkpoint=checkpoint, callbacks=[_Stop()])
+        stopped.fit(_table(), tuning=tuning, checkpoint=checkpoint, callbacks=[_Stop()], **_EAGERLY)
     assert stopped.report_["training_steps"] == 2
     other = _table()
     other.loc[40, "y"] += 1
     with pytest.raises(ValueError, match="training can only resume with the data and settings"):
-        stopped.fit(other, tuning=tuning, checkpoint=checkpoint, resume=True)
-    stopped.fit(_table(), tuning=tuning, checkpoint=checkpoint, resume=True)
+        stopped.fit(other, tuning=tuning, checkpoint=checkpoint, resume=True, **_EAGERLY)
+    stopped.fit(_table(), tuning=tuning, checkpoint=checkpoint, resume=True, **_EAGERLY)
     assert stopped.report_ == straight.report_
     for one, two in zip(stopped.model_.weights, straight.model_.weights, strict=True):
         np.testing.assert_array_equal(one, two)
@@ -140,7 +134,7 @@ def test_counts_and_several_series(weights):
     table["y"] = table["y"].round()
     forecaster = _forecaster(weights, lower=0, integers=True, mirrored=True)
     with pytest.warns(UserWarning, match="fewer than 5 values in the training part"):
-        forecaster.fit(table, id_column="unique_id", tuning=FineTuning(**_TUNING))
+        forecaster.fit(table, id_column="unique_id", tuning=FineTuning(**_TUNING), **_EAGERLY)
     assert set(forecaster.report_["left_out"]) == {"2"}
     samples = forecaster.forecast(table, num_samples=2).samples
     assert (samples == samples.round()).all() and samples.min() >= 0
