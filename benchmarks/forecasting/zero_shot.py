@@ -105,7 +105,7 @@ def fit(
         warnings.simplefilter("ignore", UserWarning)
         forecaster.fit(pd.DataFrame({"unique_id": name, "ds": stamps, "y": values}), **more)
     report = forecaster.report_
-    names = ("training_steps", "best_step", "start", "best")
+    names = ("training_steps", "best_step", "share", "start", "best", "kept")
     return {key: report[key] for key in names if key in report}
 
 

@@ -397,10 +397,12 @@ def _show_training(forecaster: "Forecaster | PretrainedForecaster") -> None:
         f"the weights kept are those of step {report['best_step']}, chosen on "
         f"{report['num_validation_windows']} validation windows."
     )
-    if report.get("start"):
-        score = next(iter(report["start"]))
-        before, after = (report[when][score] for when in ("start", "best"))
-        click.echo(f"{score.replace('_', ' ')}: {before:.4g} before, {after:.4g} after.")
+    if report.get("kept"):
+        ((score, after),) = report["kept"].items()
+        click.echo(
+            f"The weights kept lie at {report['share']:.0%} of the way to these from the old ones; "
+            f"{score.replace('_', ' ')} {report['start'][score]:.4g} before, {after:.4g} now."
+        )
     if "seasons" in report:
         click.echo(f"Time features: the phases of seasons, {report['seasons']}.")
     _show_left_out("the training", report["left_out"])

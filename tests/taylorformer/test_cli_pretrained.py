@@ -67,7 +67,7 @@ def test_the_pretrained_model_is_trained_on_a_table(run, path, weights, tmp_path
     words = ("fit", path, "--model", folder, "--start", weights, "--max-steps", "2")
     code, out, error = run(*words, "--horizon", "3", "--season", "12")
     assert code == 0, error
-    assert "Trained 2 steps" in out and "validation free running crps: " in out
+    assert "Trained 2 steps" in out
     code, out, error = run("backtest", path, "--model", folder, "--samples", "2", "--windows", "1")
     assert code == 0, error
     assert "1 windows of the test part, 3 points" in out

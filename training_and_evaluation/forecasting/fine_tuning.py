@@ -1,7 +1,9 @@
 """Training pretrained weights on a table: windows of every length, synthetic series among them.
 
 What is kept are the weights whose forecasts of the validation part are best. Those before the first
-step are among them, so by that measure `fit` never loses to what it starts from.
+step are among them, so by that measure `fit` never loses to what it starts from. A short validation
+part says little, so the weights are then drawn back towards the start: as far as its forecasts
+cannot tell them from the best ones.
 """
 
 import dataclasses
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
+from scipy import stats
 
 from taylorformer.data_wrangler.checks import check_choice, check_integer, check_number
 from taylorformer.data_wrangler.seeds import numbered_generator
@@ -45,6 +48,8 @@ SCORE = "validation_free_running_crps"
 
 _NLL = "validation_teacher_forced_nll"
 _CHOICES = {"crps": SCORE, "nll": _NLL}
+# The share of a normal distribution below one standard deviation.
+_ONE_DEVIATION = float(stats.norm.cdf(1.0))
 # A stream of random numbers that no part of the table's batches reads.
 _SYNTHETIC = 2
 # The samples of the validation part are the same at every look at it.
@@ -72,6 +77,8 @@ class FineTuning:
             with the best likelihood, given the true values before each target.
         validation_windows: at most so many are forecast, evenly spaced.
         validation_samples: S of each.
+        shares: how far from the weights of the start to the best ones those may lie that are kept,
+            beside the start itself, see `drawn_back`. Empty: the best ones are kept.
 
     Raises:
         TypeError, ValueError: a value outside its range.
@@ -87,12 +94,15 @@ class FineTuning:
     choose: str = "crps"
     validation_windows: int = 32
     validation_samples: int = 32
+    shares: tuple[float, ...] = (0.25, 0.5, 0.75)
 
     def __post_init__(self) -> None:
         check_number("synthetic", self.synthetic, minimum=0, below=1)
         check_choice("choose", self.choose, tuple(_CHOICES))
         check_integer("validation_windows", self.validation_windows, 1)
         check_integer("validation_samples", self.validation_samples, 2)
+        for share in self.shares:
+            check_number("shares", share, above=0, below=1)
         _ = self.plan  # which checks the rest
 
     @property
@@ -137,7 +147,7 @@ def fine_tune(
     resume: bool = False,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     progress: TrainingProgress | None = None,
-) -> TrainingProgress:
+) -> tuple[TrainingProgress, "KeptWeights"]:
     """Trains a pretrained model on a table, and leaves the best weights in it.
 
     Args:
@@ -154,7 +164,7 @@ def fine_tune(
         progress: updated after each epoch.
 
     Returns:
-        How far training came; `start` has the scores before it.
+        How far training came, where `start` has the scores before it; and which weights are kept.
 
     Raises:
         ValueError: a checkpoint of another training.
@@ -163,12 +173,13 @@ def fine_tune(
     starts = evenly_spaced(starts, tuning.validation_windows) if len(starts) else starts
     plan = tuning.plan
     model.compile(plan.make_optimizer(), run_eagerly=run_eagerly)
-    data, choice = None, None
+    data, choice, score = None, None, None
     if len(starts):
         data = _validation_data(validation, starts)
         score = FreeRunningScore(sampled, validation, starts, tuning.validation_samples)
         choice = WeightChoice(_CHOICES[tuning.choose], score if tuning.choose == "crps" else None)
-    return resumable_fit(
+    before = model.get_weights()
+    progress = resumable_fit(
         model,
         lambda first: _training_data(batches, tuning, first),
         data,
@@ -180,6 +191,70 @@ def fine_tune(
         progress=progress,
         choice=choice,
     )
+    kept = KeptWeights(1.0 if progress.best_epoch else 0.0)
+    if score is not None and tuning.shares and progress.best_epoch:
+        kept = drawn_back(model, before, score, tuning.shares)
+    return progress, kept
+
+
+@dataclasses.dataclass(frozen=True)
+class KeptWeights:
+    """Where the weights lie that are kept.
+
+    Attributes:
+        share: of the way from the start to the best weights.
+        crps: their score, where it was taken.
+    """
+
+    share: float
+    crps: float | None = None
+
+
+def drawn_back(
+    model: Taylorformer,
+    before: Sequence[np.ndarray],
+    score: "FreeRunningScore",
+    shares: Sequence[float],
+) -> KeptWeights:
+    """Moves the weights of a model back towards those before training, as far as may be.
+
+    The weights on the line between both are scored on the same windows with the same random
+    numbers. Of those that are not worse than the best of them by more than one standard error of
+    the paired difference, the ones nearest to the start are taken. The standard error counts as
+    many windows as do not overlap, and is as much wider for few of them as Student's distribution
+    says; of one window nothing is known, and the start is kept.
+
+    Args:
+        model: trained; it is changed.
+        before: its weights before training.
+        score: of the validation part.
+        shares: of the way from the start, between 0 and 1; both ends are scored, too.
+
+    Returns:
+        What was taken.
+    """
+    after = model.get_weights()
+    scores = {}
+    for share in (0.0, *sorted(shares), 1.0):
+        model.set_weights(_between(before, after, share))
+        scores[share] = score.by_window()
+    best = min(scores, key=lambda share: float(np.nan_to_num(np.mean(scores[share]), nan=np.inf)))
+    count = score.num_disjoint
+    width = stats.t.ppf(_ONE_DEVIATION, count - 1) / np.sqrt(count) if count > 1 else np.inf
+    for share, values in scores.items():
+        worse = values - scores[best]
+        if share == best or count == 1 or np.mean(worse) <= width * np.std(worse, ddof=1):
+            break
+    model.set_weights(_between(before, after, share))
+    return KeptWeights(share, float(np.mean(scores[share])))
+
+
+def _between(
+    before: Sequence[np.ndarray], after: Sequence[np.ndarray], share: float
+) -> list[np.ndarray]:
+    if share in (0.0, 1.0):
+        return list(after if share else before)
+    return [one + np.float32(share) * (two - one) for one, two in zip(before, after, strict=True)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -200,14 +275,30 @@ class FreeRunningScore:
 
     def __call__(self) -> float:
         """Returns the mean over windows, each counting the same; NaN for samples without end."""
+        return float(np.mean(self.by_window()))
+
+    def by_window(self) -> np.ndarray:
+        """Returns the score of each window, NaN where a sample is not finite."""
         inputs = self.windows.forecast_inputs(self.starts)
         keys = self.windows.sequence_keys(self.starts)
         samples = self.model.sample(inputs, self.num_samples, _SCORE_SEED, keys).numpy()
         if not np.isfinite(samples).all():
-            return float("nan")
+            return np.full(len(self.starts), np.nan)
         y_target = self.windows.batch(self.starts)[1]
         scores = free_running_point_scores(samples, y_target, self.windows.scored(self.starts))
-        return float(np.mean(np.nanmean(scores["free_running_crps"], axis=1)))
+        return np.asarray(np.nanmean(scores["free_running_crps"], axis=1))
+
+    @property
+    def num_disjoint(self) -> int:
+        """How many windows there are whose targets do not overlap."""
+        horizon = self.windows.spec.horizon
+        first = np.sort(self.starts) + self.windows.spec.context_length
+        numbers = self.windows.panel.series_of(first)
+        count = 0
+        for number in np.unique(numbers):
+            mine = first[numbers == number]
+            count += min(1 + int(mine[-1] - mine[0]) // horizon, len(mine))
+        return count
 
 
 def _training_data(
@@ -275,9 +366,11 @@ def _fingerprint(
     return digest.hexdigest()
 
 
-def about_training(progress: TrainingProgress) -> dict[str, Any]:
+def about_training(progress: TrainingProgress, kept: KeptWeights) -> dict[str, Any]:
     """Returns what a report says of a training, ready for JSON."""
     return {
+        "share": kept.share,
+        "kept": {} if kept.crps is None else {SCORE: kept.crps},
         "training_steps": progress.steps,
         "best_step": progress.best_step,
         "start": dict(progress.start),

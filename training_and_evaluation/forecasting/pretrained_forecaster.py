@@ -211,8 +211,9 @@ class PretrainedForecaster(BaseEstimator):
         """Trains the pretrained model on a table, from the weights of the preset.
 
         The rows of each series are split in the order of time. What is kept are the weights whose
-        forecasts of the validation part are best; where none are better than those of the preset,
-        these stay. Several targets count as series.
+        forecasts of the validation part are best, drawn back towards those of the preset as far as
+        these forecasts cannot tell them apart; where none are better, the preset's stay. Several
+        targets count as series.
 
         Args:
             data: a table, see `Forecaster.fit`, as for the next ones up to `freq`.
@@ -247,6 +248,7 @@ class PretrainedForecaster(BaseEstimator):
         """
         from taylorformer.training_and_evaluation.forecasting.fine_tuning import (
             FineTuning,
+            KeptWeights,
             about_training,
             copied,
             fine_tune,
@@ -324,9 +326,9 @@ class PretrainedForecaster(BaseEstimator):
         starts = _validation_starts(parts, validation, num_scored)
         model = copied(self._preset.load())
         sampled = _mirrored(model) if check_boolean("mirrored", self.mirrored) else model
-        progress = TrainingProgress()
+        progress, kept = TrainingProgress(), KeptWeights(1.0)
         try:
-            fine_tune(
+            progress, kept = fine_tune(
                 model,
                 sampled,
                 batches,
@@ -357,7 +359,7 @@ class PretrainedForecaster(BaseEstimator):
                     "num_training_windows": len(batches.first_targets),
                     "num_validation_windows": min(len(starts), tuning.validation_windows),
                     "num_weights": int(model.count_params()),
-                    **about_training(progress),
+                    **about_training(progress, kept),
                 }
         return self
 

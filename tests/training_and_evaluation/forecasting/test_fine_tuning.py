@@ -62,6 +62,7 @@ def test_the_weights_that_are_kept_are_not_worse_than_those_of_the_start(fitted,
     )
     assert spoiled.report_["best_step"] == 0
     before = _forecaster(weights).model_.get_weights()
+    assert spoiled.report_["share"] == 0
     for kept, expected in zip(spoiled.model_.get_weights(), before, strict=True):
         np.testing.assert_array_equal(kept, expected)
 
@@ -84,6 +85,44 @@ def test_it_is_saved_and_loaded(fitted, tmp_path):
     pd.testing.assert_frame_equal(again.history_, fitted.history_)
     scores = [one.backtest(_table(), num_samples=2).scores for one in (fitted, again)]
     pd.testing.assert_frame_equal(*scores)
+
+
+class _Scores:
+    """Scores of windows by the one weight of a model."""
+
+    def __init__(self, model, by_weight, num_disjoint):
+        self._model, self._by_weight, self.num_disjoint = model, by_weight, num_disjoint
+
+    def by_window(self):
+        return np.array(self._by_weight[float(self._model.get_weights()[0])])
+
+
+@pytest.mark.parametrize(
+    ("num_disjoint", "by_weight", "share"),
+    [
+        # Clearly better all the way; better by less than is sure; by more of a longer part.
+        (4, {0.0: [5, 6, 5, 6], 0.5: [3, 4, 3, 4], 1.0: [1, 2, 1, 2.0]}, 1.0),
+        (4, {0.0: [5, 1, 5, 1], 0.5: [3, 4, 3, 4], 1.0: [2, 3, 2, 3.0]}, 0.0),
+        (4, {0.0: [5, 6, 5, 6], 0.5: [1, 3, 1, 3], 1.0: [2, 2, 1, 2.0]}, 0.5),
+        # One window says nothing; what is not finite is never kept.
+        (1, {0.0: [5, 6, 5, 6], 0.5: [3, 4, 3, 4], 1.0: [1, 2, 1, 2.0]}, 0.0),
+        (4, {0.0: [5, 6, 5, 6], 0.5: [3, 4, 3, 4], 1.0: [np.nan] * 4}, 0.5),
+    ],
+)
+def test_weights_are_drawn_back_as_far_as_scores_cannot_tell(num_disjoint, by_weight, share):
+    class OneWeight:
+        def get_weights(self):
+            return self.weights
+
+        def set_weights(self, weights):
+            self.weights = weights
+
+    model = OneWeight()
+    model.set_weights([np.float32(1.0)])
+    scores = _Scores(model, by_weight, num_disjoint)
+    kept = fine_tuning.drawn_back(model, [np.float32(0.0)], scores, [0.5])
+    assert (kept.share, kept.crps) == (share, np.mean(by_weight[share]))
+    assert model.get_weights() == [share]
 
 
 class _Stop(keras.callbacks.Callback):
