@@ -78,7 +78,7 @@ def odd_panel(*kinds, rows=70):
 def tiny_prior(path):
     """Writes a tiny model that reads what a pretrained one reads; returns the path."""
     from taylorformer import Taylorformer
-    from taylorformer.data_wrangler.tables.context_scaler import NUM_X
+    from taylorformer.data_wrangler.tables.context_scaler import INPUT_SHAPES
 
     model = Taylorformer(
         num_heads=2,
@@ -91,7 +91,6 @@ def tiny_prior(path):
         towers=("xy",),
         seed=0,
     )
-    x, y = (None, None, NUM_X), (None, None, 1)
-    model.build({"x_context": x, "y_context": y, "x_target": x})
+    model.build(INPUT_SHAPES)
     model.save(path)
     return path

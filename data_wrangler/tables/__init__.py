@@ -18,5 +18,6 @@ In the order of their imports, which only goes up this list:
   (which of them are unlike the others), `common_seasons` (of a panel),
   `value_support` and `scaled_support` (bounds and whole numbers), `training_statistics` and
   `scaler`, `panel_windows` and `windows`;
-- windows for a model that was trained on other series: `context_scaler`, `context_windows`.
+- windows for a model that was trained on other series: `context_scaler`, `context_windows`,
+  `context_batches` (to train it further).
 """

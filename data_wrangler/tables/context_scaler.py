@@ -18,6 +18,13 @@ from taylorformer.data_wrangler.tables.value_support import SupportTransform, Va
 NUM_X = 1 + 2 * NUM_PERIODS
 """D_x: the time, then the cosine and the sine of each season."""
 
+INPUT_SHAPES = {
+    "x_context": (None, None, NUM_X),
+    "y_context": (None, None, 1),
+    "x_target": (None, None, NUM_X),
+}
+"""The shapes to build a model with that reads such windows, of any B, N_C and N_T."""
+
 STEPS_PER_UNIT = 64.0
 """How many usual steps are 1 in x: a step means the same in every table."""
 

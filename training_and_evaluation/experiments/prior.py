@@ -15,7 +15,7 @@ import numpy as np
 
 from taylorformer.data_wrangler.checks import check_choice, check_integer
 from taylorformer.data_wrangler.provenance import devices
-from taylorformer.data_wrangler.tables.context_scaler import NUM_X
+from taylorformer.data_wrangler.tables.context_scaler import INPUT_SHAPES
 from taylorformer.data_wrangler.tasks.series_prior import (
     SeriesPrior,
     synthetic_series_tasks,
@@ -255,8 +255,7 @@ def train_prior(
         )
     # Without the optimizer, which is larger than the model.
     plain = Taylorformer(**settings.model_arguments)
-    x, y = (None, None, NUM_X), (None, None, 1)
-    plain.build({"x_context": x, "y_context": y, "x_target": x})
+    plain.build(INPUT_SHAPES)
     plain.set_weights(model.get_weights())
     plain.save(folder / MODEL_FILE)
     return write_json(

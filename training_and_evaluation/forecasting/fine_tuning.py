@@ -20,7 +20,7 @@ from scipy import stats
 from taylorformer.data_wrangler.checks import check_choice, check_integer, check_number
 from taylorformer.data_wrangler.seeds import numbered_generator
 from taylorformer.data_wrangler.tables.context_batches import ContextBatches, with_shared_points
-from taylorformer.data_wrangler.tables.context_scaler import NUM_X
+from taylorformer.data_wrangler.tables.context_scaler import INPUT_SHAPES, NUM_X
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows
 from taylorformer.data_wrangler.tables.scaled_support import NUM_PARTS
 from taylorformer.data_wrangler.tables.split import evenly_spaced
@@ -128,8 +128,7 @@ class FineTuning:
 def copied(model: Taylorformer) -> Taylorformer:
     """Returns a model with the same arguments and weights, which can be trained by itself."""
     copy: Taylorformer = type(model).from_config(model.get_config())
-    x, y = (None, None, NUM_X), (None, None, 1)
-    copy.build({"x_context": x, "y_context": y, "x_target": x})
+    copy.build(INPUT_SHAPES)
     copy.set_weights(model.get_weights())
     return copy
 

@@ -23,7 +23,7 @@ from taylorformer.data_wrangler.checks import (
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
 from taylorformer.data_wrangler.tables.columns import Columns
 from taylorformer.data_wrangler.tables.context_batches import ContextBatches
-from taylorformer.data_wrangler.tables.context_scaler import NUM_X
+from taylorformer.data_wrangler.tables.context_scaler import INPUT_SHAPES
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows
 from taylorformer.data_wrangler.tables.frames import ForeignTable, as_frame, check_frame
 from taylorformer.data_wrangler.tables.frequencies import (
@@ -79,6 +79,10 @@ from taylorformer.training_and_evaluation.forecasting.table_reading import (
     read_panel,
     warn_once,
     without_left_out,
+)
+from taylorformer.training_and_evaluation.forecasting.training_parts import (
+    training_parts,
+    validation_starts,
 )
 from taylorformer.training_and_evaluation.forecasting.training_seen import Borders
 from taylorformer.training_and_evaluation.training.plan import LARGEST_TRAINING_SEED
@@ -285,7 +289,7 @@ class PretrainedForecaster(BaseEstimator):
         splits = {
             one.name: Split.chronological(one.num_rows, fractions) for one in table.panel.series
         }
-        parts = _training_parts(odd.kept(table.panel), splits, self._choose)
+        parts = training_parts(odd.kept(table.panel), splits, self._choose)
         if horizon is None:
             chosen = {part.series.name: (part.seasons,) for part in parts}
             horizon = self._usual_horizon([part.training for part in parts], chosen)
@@ -323,7 +327,7 @@ class PretrainedForecaster(BaseEstimator):
             lambda number, _: parts[number].seasons.padded,
             support,
         )
-        starts = _validation_starts(parts, validation, num_scored)
+        starts = validation_starts(parts, validation, num_scored)
         model = copied(self._preset.load())
         sampled = _mirrored(model) if check_boolean("mirrored", self.mirrored) else model
         progress, kept = TrainingProgress(), KeptWeights(1.0)
@@ -919,64 +923,8 @@ def _mirrored(model: "Taylorformer") -> "ProbabilisticModel":
     from taylorformer.model.mirrored import MirroredModel
 
     mirrored = MirroredModel(model)
-    x, y = (None, None, NUM_X), (None, None, 1)
-    mirrored.build({"x_context": x, "y_context": y, "x_target": x})
+    mirrored.build(INPUT_SHAPES)
     return mirrored
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _TrainingPart:
-    """One column of one series, of which a model is trained on the first rows.
-
-    Attributes:
-        owner: the name of the series in the table.
-        series: the rows of this column that have a value, up to the end of the validation part.
-        num_training: how many of them are in the training part.
-        seasons: those that the training part shows.
-    """
-
-    owner: str
-    series: Series
-    num_training: int
-    seasons: Seasons
-
-    @property
-    def training(self) -> Series:
-        """The rows of the training part."""
-        return self.series.take(slice(self.num_training))
-
-    @property
-    def num_validation(self) -> int:
-        """How many rows are in the validation part."""
-        return self.series.num_rows - self.num_training
-
-
-def _training_parts(
-    series: Sequence[Series], splits: Mapping[str, Split], choose: Callable[[Series, int], Seasons]
-) -> list[_TrainingPart]:
-    """Returns the columns of series as they are trained on: rows without a value are left out."""
-    parts = []
-    for one in series:
-        split = splits[one.name]
-        for column in range(one.num_columns):
-            alone = one.column(column)
-            rows = np.flatnonzero(alone.observed[: split.validation_end])
-            count = int(np.searchsorted(rows, split.train_end))
-            seasons = choose(alone.take(rows[:count]), 0)
-            parts.append(_TrainingPart(one.name, alone.take(rows), count, seasons))
-    return parts
-
-
-def _validation_starts(
-    parts: Sequence[_TrainingPart], windows: ContextWindows, num_targets: int
-) -> np.ndarray:
-    """Returns the first rows of all windows whose targets are in the validation part."""
-    starts = [np.empty(0, np.int64)]
-    for part, first in zip(parts, windows.panel.offsets[:-1], strict=True):
-        if num_targets and part.num_training:
-            last = part.series.num_rows - num_targets
-            starts.append(first + np.arange(part.num_training, last + 1))
-    return np.concatenate(starts).astype(np.int64) - windows.spec.context_length
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
