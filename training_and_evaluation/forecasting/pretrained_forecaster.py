@@ -267,6 +267,7 @@ class PretrainedForecaster(BaseEstimator):
             data,
             unsorted,
             duplicates,
+            is_new=True,
             time_column=time_column,
             target_columns=target_columns,
             id_column=id_column,
@@ -749,7 +750,18 @@ class PretrainedForecaster(BaseEstimator):
 
     # What a table shows.
 
-    def _read(self, data: Table, unsorted: str, duplicates: str, **roles: Any) -> "_ReadTable":
+    def _read(
+        self, data: Table, unsorted: str, duplicates: str, is_new: bool = False, **roles: Any
+    ) -> "_ReadTable":
+        """Reads a table.
+
+        Args:
+            data: the table.
+            unsorted: see `Forecaster.fit`.
+            duplicates: likewise.
+            is_new: the columns of an earlier `fit` say nothing of it.
+            roles: which column plays which part.
+        """
         data = as_frame(data)
         covariates = roles["covariate_columns"]
         if isinstance(covariates, str) or len(covariates):
@@ -759,7 +771,7 @@ class PretrainedForecaster(BaseEstimator):
                 "reads them"
             )
         panel, columns = read_panel(
-            data, lambda frame: self._columns_of(frame, roles), unsorted, duplicates
+            data, lambda frame: self._columns_of(frame, roles, is_new), unsorted, duplicates
         )
         if columns.covariate_columns:
             raise ValueError(
@@ -778,11 +790,10 @@ class PretrainedForecaster(BaseEstimator):
         supports = tuple(support.of_column(column) for column in range(panel.num_columns))
         return _ReadTable(panel, columns, ids, supports)
 
-    def _columns_of(self, frame: pd.DataFrame, roles: Mapping[str, Any]) -> Columns:
+    def _columns_of(self, frame: pd.DataFrame, roles: Mapping[str, Any], is_new: bool) -> Columns:
         """Finds the columns of a table: those of `fit`, unless other ones are named."""
-        if hasattr(self, "columns_") and not any(
-            value for name, value in roles.items() if name != "freq"
-        ):
+        are_named = any(value for name, value in roles.items() if name != "freq")
+        if hasattr(self, "columns_") and not (is_new or are_named):
             return self.columns_
         return Columns.resolve(frame, **roles)
 

@@ -87,6 +87,18 @@ def test_it_is_saved_and_loaded(fitted, tmp_path):
     pd.testing.assert_frame_equal(*scores)
 
 
+def test_another_fit_reads_another_table(fitted, weights, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"{fine_tuning.__name__}.resumable_fit", stop)
+    again = _forecaster(weights)
+    again.columns_ = fitted.columns_
+    # Training begins, so the table was read.
+    with pytest.raises(KeyboardInterrupt):
+        again.fit(_table().rename(columns={"month": "ds", "y": "sales"}))
+
+
 class _Scores:
     """Scores of windows by the one weight of a model."""
 
