@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from taylorformer.data_wrangler.seeds import numbered_generator
+from taylorformer.data_wrangler.tables.context_scaler import FURTHEST_TRAINED
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows, Periods
 from taylorformer.data_wrangler.tables.panel import Panel
 from taylorformer.data_wrangler.tables.split import WindowSpec
@@ -22,8 +23,6 @@ _ORDERS, _LENGTHS = 0, 1
 _SHARE_OF_LONGEST = 0.5
 # Contexts are at least this long, where the table has so many rows.
 _SHORTEST_CONTEXT = 6
-# Windows whose values lie further from their context, in spreads, are not trained on.
-_EXPLODED = 30.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -91,24 +90,27 @@ class ContextBatches:
         count = len(self.first_targets)
         positions = number * self.batch_size + np.arange(self.batch_size)
         passes, index = np.divmod(positions, count)
-        return np.array(
-            [self._order(int(p))[i] for p, i in zip(passes, index, strict=True)], np.int64
-        )
+        orders = {number: self._order(int(number)) for number in np.unique(passes)}
+        return np.array([orders[p][i] for p, i in zip(passes, index, strict=True)], np.int64)
 
     def _order(self, number: int) -> np.ndarray:
-        """Returns the first targets in the order of a pass; the last few passes are remembered."""
-        if number not in self._passes:
+        """Returns the first targets in the order of a pass; the last few passes are remembered.
+
+        Batches are made by several threads: what one of them forgets another may be about to read.
+        """
+        order = self._passes.get(number)
+        if order is None:
+            order = numbered_generator(self.seed, _ORDERS, number).permutation(self.first_targets)
             if len(self._passes) > 2:
                 self._passes.clear()
-            rng = numbered_generator(self.seed, _ORDERS, number)
-            self._passes[number] = rng.permutation(self.first_targets)
-        return self._passes[number]
+            self._passes[number] = order
+        return order
 
 
 def _kept(batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Hides the targets of windows that lie far outside of their context."""
     largest = np.abs(np.where(batch["target_mask"], batch["y_target"][..., 0], 0)).max(axis=1)
-    usual = largest < _EXPLODED
+    usual = largest < FURTHEST_TRAINED
     return {**batch, "target_mask": batch["target_mask"] & usual[:, np.newaxis]}
 
 

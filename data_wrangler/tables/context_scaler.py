@@ -39,6 +39,10 @@ _ROUNDING = 1e-14
 _SPREAD_OF_CONSTANT = 1e-3
 # A whole number is known to half a unit and no better.
 _SPREAD_OF_INTEGERS = 0.5
+FURTHEST_TRAINED = 30.0
+"""Beyond so many spreads of its context a target says nothing about others: no model is trained on
+it."""
+
 # How far from the mean of the context a value is read, in spreads: further out nothing was trained.
 _FURTHEST_READ = 20.0
 

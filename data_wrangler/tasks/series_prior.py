@@ -18,7 +18,11 @@ import numpy as np
 
 from taylorformer.data_wrangler.checks import check_choice, check_integer
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, numbered_generator
-from taylorformer.data_wrangler.tables.context_scaler import NUM_X, ContextScaler
+from taylorformer.data_wrangler.tables.context_scaler import (
+    FURTHEST_TRAINED,
+    NUM_X,
+    ContextScaler,
+)
 from taylorformer.data_wrangler.tables.seasons import NUM_PERIODS, find_periods
 from taylorformer.data_wrangler.tasks.drawn_batches import (
     batch_numbers,
@@ -46,8 +50,6 @@ _GROUP = 8
 _USUAL_LENGTH = 128
 _MOST_SEQUENCES = 2.0
 _LEAST_SEQUENCES = 4
-# Beyond so many spreads of its context a sequence says nothing about others.
-_EXPLODED = 30.0
 # Noise that is added to every series of unit size: a density over equal values has no bound.
 _LEAST_NOISE = 2e-3
 # Points a usual step where stamps are uneven.
@@ -371,7 +373,7 @@ def _without_exploded(batch: Mapping[str, np.ndarray], shared: bool) -> dict[str
     """Replaces sequences that lie far outside of their context by others of the batch."""
     batch = dict(batch)
     largest = np.abs(batch["y_target"]).max(axis=(1, 2))
-    good = np.flatnonzero(np.isfinite(largest) & (largest < _EXPLODED))
+    good = np.flatnonzero(np.isfinite(largest) & (largest < FURTHEST_TRAINED))
     if len(good) == len(largest) or not len(good):
         return batch
     rows = np.arange(len(largest))

@@ -261,10 +261,10 @@ def fit(
         ("--architecture", model_name),
         ("--preset", preset),
         ("--scaling", scaling),
-        ("--interpolate", interpolate or None),
-        ("--covariate", covariates or None),
+        ("--interpolate", interpolate),
+        ("--covariate", covariates),
     ):
-        options.refuse_both("--start", start is not None, name, value is not None)
+        options.refuse_both("--start", start is not None, name, bool(value))
     if not (dry_run or overwrite):
         _check_free(model, resume)
     given = {

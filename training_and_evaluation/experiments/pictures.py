@@ -89,14 +89,17 @@ def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = ""
             its runs. Minutes are drawn if one of them has them.
         title: of the picture.
     """
-    drawn = [name for name in _CURVE_UNITS if any(_curve(record, name)[0] for record in records)]
+    with_rows = [
+        name for name in _CURVE_UNITS if any(_curve(record, name)[0] for record in records)
+    ]
+    drawn = with_rows or ["step"]
     width, height = _CURVES_SIZE
-    figure = new_figure(width * max(len(drawn), 1), height)
-    panels = figure.subplots(1, max(len(drawn), 1), squeeze=False, sharey=True)[0]
+    figure = new_figure(width * len(drawn), height)
+    panels = figure.subplots(1, len(drawn), squeeze=False, sharey=True)[0]
     labels = [_label(record) for record in records]
     colors = {name: LINES[i % len(LINES)] for i, name in enumerate(dict.fromkeys(labels))}
     all_scores = [score for record in records for score in _curve(record, "step")[1]]
-    for axes, name in zip(panels, drawn or ["step"], strict=True):
+    for axes, name in zip(panels, drawn, strict=True):
         x_label, unit = _CURVE_UNITS[name]
         labelled = set()
         for record, label in zip(records, labels, strict=True):

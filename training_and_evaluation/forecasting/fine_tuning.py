@@ -7,6 +7,7 @@ cannot tell them from the best ones.
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -278,14 +279,22 @@ class FreeRunningScore:
 
     def by_window(self) -> np.ndarray:
         """Returns the score of each window, NaN where a sample is not finite."""
-        inputs = self.windows.forecast_inputs(self.starts)
-        keys = self.windows.sequence_keys(self.starts)
+        inputs, keys, y_target, scored = self._held_out
         samples = self.model.sample(inputs, self.num_samples, _SCORE_SEED, keys).numpy()
         if not np.isfinite(samples).all():
             return np.full(len(self.starts), np.nan)
-        y_target = self.windows.batch(self.starts)[1]
-        scores = free_running_point_scores(samples, y_target, self.windows.scored(self.starts))
+        scores = free_running_point_scores(samples, y_target, scored)
         return np.asarray(np.nanmean(scores["free_running_crps"], axis=1))
+
+    @functools.cached_property
+    def _held_out(self) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray]:
+        """The inputs, the keys of the random numbers, y, and which targets are scored."""
+        return (
+            self.windows.forecast_inputs(self.starts),
+            self.windows.sequence_keys(self.starts),
+            self.windows.batch(self.starts)[1],
+            self.windows.scored(self.starts),
+        )
 
     @property
     def num_disjoint(self) -> int:

@@ -76,6 +76,7 @@ from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
     MODEL_FILE,
     SavedForecaster,
     SavedPretrained,
+    history_rows,
     read_saved,
 )
 from taylorformer.training_and_evaluation.forecasting.settings import (
@@ -793,7 +794,7 @@ class Forecaster(BaseEstimator):
             self.borders_,
             self.x_range_,
             self.report_,
-            _records(self.history_),
+            history_rows(self.history_),
         )
         with replaced_together(folder) as unfinished:
             self.model_.save(unfinished / MODEL_FILE)
@@ -870,7 +871,3 @@ def _fixed_windows(settings: ForecasterSettings) -> FixedWindows | None:
     if not kind.reads_even_grid:
         return None
     return FixedWindows(kind.class_name, settings.spec, settings.interpolate)
-
-
-def _records(history: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in history.to_dict("records")]

@@ -71,6 +71,7 @@ from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
     MODEL_FILE,
     SavedPretrained,
     SavedTraining,
+    history_rows,
 )
 from taylorformer.training_and_evaluation.forecasting.table_reading import (
     ID_COLUMN,
@@ -862,13 +863,12 @@ class PretrainedForecaster(BaseEstimator):
     def _saved_training(self) -> SavedTraining | None:
         if not hasattr(self, "columns_"):
             return None
-        rows = self.history_.to_dict("records")
         return SavedTraining(
             self.columns_,
             self.borders_,
             self._time_unit,
             self.report_,
-            [{str(name): value for name, value in row.items()} for row in rows],
+            history_rows(self.history_),
         )
 
     def _checked_params(self) -> dict[str, Any]:

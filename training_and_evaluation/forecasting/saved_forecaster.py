@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from taylorformer.data_wrangler.tables.columns import Columns
 from taylorformer.data_wrangler.tables.scaler import WindowScaler
 from taylorformer.data_wrangler.versioned_files import FileKind, read_json, write_json
@@ -126,6 +128,11 @@ class SavedForecaster:
             content["report"],
             content["history"],
         )
+
+
+def history_rows(history: pd.DataFrame) -> list[dict[str, Any]]:
+    """Returns a table of epochs as JSON holds it: one dictionary an epoch."""
+    return [{str(name): value for name, value in row.items()} for row in history.to_dict("records")]
 
 
 def read_saved(folder: Path) -> SavedForecaster | SavedPretrained:

@@ -71,3 +71,26 @@ def test_whole_numbers_come_with_their_support():
     panel = _panel(30, change=lambda y: np.abs(y).round())
     support = ValueSupport.of(0, None, True, 1)
     assert _batches(panel, support=support).draw(0)["y_support"].shape == (8, 1, 6)
+
+
+class _Forgetful(dict):
+    """Forgets everything after each look, as another thread may do."""
+
+    def __contains__(self, key):
+        is_there = super().__contains__(key)
+        self.clear()
+        return is_there
+
+    def get(self, key, default=None):
+        value = super().get(key, default)
+        self.clear()
+        return value
+
+
+def test_what_another_thread_forgets_does_not_matter():
+    panel = _panel(30)
+    expected = [_batches(panel).draw(number) for number in range(6)]
+    forgetful = _batches(panel, _passes=_Forgetful())
+    for number, batch in enumerate(expected):
+        again = forgetful.draw(number)
+        assert all((again[name] == value).all() for name, value in batch.items())
