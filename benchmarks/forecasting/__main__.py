@@ -5,6 +5,7 @@
     python -m benchmarks.forecasting --sets singles --lines peers --fit
     python -m benchmarks.forecasting --report-only
     python -m benchmarks.forecasting --remove 0.5
+    python -m benchmarks.forecasting --processes
     python -m benchmarks.forecasting --cold
 
 A set is a competition set, one forecast a series, or a single series with rolling windows, see
@@ -21,8 +22,9 @@ is named, `fit-prior` trains the pretrained model on each single series.
 In competition sets the naive and classical lines are the baselines that come with the data, which
 are always there.
 
-`--remove` measures what removed rows cost (`gaps.py`), `--cold` what a forecast costs from a cold
-start (`cold.py`).
+`--remove` measures what removed rows cost (`gaps.py`), `--processes` compares with distributions
+that are computed (`processes.py`), `--cold` measures what a forecast costs from a cold start
+(`cold.py`).
 """
 
 import argparse
@@ -33,7 +35,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.forecasting import cold, gaps, lines, records
+from benchmarks.forecasting import cold, gaps, lines, processes, records
 from benchmarks.forecasting.scores import (
     competition_baselines,
     score_competition,
@@ -145,6 +147,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--remove", type=float, metavar="SHARE", help="remove this share of the rows of M1 monthly"
     )
+    parser.add_argument(
+        "--processes", action="store_true", help="forecast draws of Gaussian and ARMA processes"
+    )
     parser.add_argument("--cold", action="store_true", help="measure a cold start and many series")
     parser.add_argument("--output", type=Path, default=Path("results/forecasting"))
     return parser
@@ -213,6 +218,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif options.remove is not None:
         made = records.made_by(command, settings)
         records.write(options.output, gaps.measure(options.remove, names, settings, made))
+    elif options.processes:
+        made = records.made_by(command, settings)
+        records.write(options.output, processes.measure(names, settings, made))
     else:
         for name in sets:
             make = competition_record if name in COMPETITIONS else single_record

@@ -22,7 +22,7 @@ TABLE = "table.md"
 REFERENCE, OURS = "seasonal-naive", lines.ZERO_SHOT[0]
 
 _TITLES = {False: "Development", True: "Report only: nothing was chosen by these"}
-_KINDS = ("competition", "single", "gaps", "cold")
+_KINDS = ("competition", "single", "gaps", "processes", "cold")
 _LINES = (*lines.ZERO_SHOT, lines.MIRRORED, lines.FIT_PRIOR, lines.FIT, *lines.NAIVE, *lines.PEERS)
 
 
@@ -110,6 +110,7 @@ def table(records: Sequence[Mapping[str, Any]]) -> str:
         if singles:
             parts.append(_singles(singles))
         parts += [_gaps(one) for one in chosen if one["kind"] == "gaps"]
+        parts += [_processes(one) for one in chosen if one["kind"] == "processes"]
         parts += [_cold(one) for one in chosen if one["kind"] == "cold"]
     return "\n".join(parts)
 
@@ -204,6 +205,26 @@ def _gaps(record: Mapping[str, Any]) -> str:
         cells = [f"{100 * growth[key]:+.1f} %" for key in ("rel_mase", "rel_scrps", "mase")]
         rows.append([name, "growth", *cells, "", ""])
     return f"## {record['about']['about']}\n\n{markdown_table(header, rows)}{_stand_ins([record])}"
+
+
+def _processes(record: Mapping[str, Any]) -> str:
+    header = ["process", "line", "CRPS", "over the true one", "80 % holds", "spread at the end"]
+    header.append("quartiles of it")
+    kinds = dict.fromkeys(kind for line in record["lines"].values() for kind in line["figures"])
+    rows = []
+    for kind in kinds:
+        for name, line in record["lines"].items():
+            figures = line["figures"].get(kind)
+            if figures is not None:
+                ratio = f"{figures['over_true']:.3f} +- {_fixed(figures['over_true_error'])}"
+                cells = [f"{kind} {figures['n']:,}", name, number(figures["crps"]), ratio]
+                cells += [f"{figures['cov80']:.2f}", f"{figures['spread']:.3f}"]
+                rows.append([*cells, f"{figures['spread_25']:.2f} {figures['spread_75']:.2f}"])
+    return (
+        f"## {record['about']['about']}\n\n"
+        "Ratios to the true predictive distribution, with one standard error; the spread is the "
+        "standard deviation at the last step, over the true one.\n\n" + markdown_table(header, rows)
+    )
 
 
 def _cold(record: Mapping[str, Any]) -> str:

@@ -67,7 +67,7 @@ def score_windows(windows: Sequence[Window], made: Made) -> tuple[dict[str, floa
     values = [whole[window.name] for window in windows]
     truth = np.stack([window.truth for window in windows])
     # Lines that stand in have another S.
-    crps = np.concatenate([_crps(one, true) for one, true in zip(values, truth, strict=True)])
+    crps = np.stack([window_crps(one, true) for one, true in zip(values, truth, strict=True)])
     middle = np.stack([np.median(one, axis=0) for one in values])
     tails = (1 - COVERAGE) / 2, (1 + COVERAGE) / 2
     low, high = np.stack([quantiles_of(one, tails) for one in values], axis=1)
@@ -145,12 +145,12 @@ def _run_script(name: str, forecasts: str, *options: str) -> dict[str, Figures]:
     return figures
 
 
-def _crps(values: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Returns the CRPS at every target of one window, `[1, N_T]`."""
+def window_crps(values: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Returns the CRPS `[N_T]` of values `[S, N_T]` at every target of one window."""
     samples = values[:, np.newaxis, :, np.newaxis]
     y_target = truth[np.newaxis, :, np.newaxis]
     mask = np.ones([1, len(truth)], bool)
-    return free_running_point_scores(samples, y_target, mask)["free_running_crps"]
+    return free_running_point_scores(samples, y_target, mask)["free_running_crps"][0]
 
 
 def _write_quantiles(path: Path, values: Mapping[str, np.ndarray]) -> None:

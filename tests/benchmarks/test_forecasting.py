@@ -1,6 +1,7 @@
 """The forecasting benchmark, with naive lines and with a forecaster that is made up."""
 
 import dataclasses
+import functools
 import json
 import time
 
@@ -8,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import ndtri
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from benchmarks.forecasting import (
     cold,
@@ -15,6 +18,7 @@ from benchmarks.forecasting import (
     lines,
     naive,
     peer_cache,
+    processes,
     records,
     scores,
     sets,
@@ -441,6 +445,78 @@ def test_removed_rows_from_end_to_end(fake, small_m1, tmp_path):
     assert len(stamps) == 18 * SMALL["monthly"]
     text = "".join(path.read_text() for path in output.iterdir())
     assert not [name for name in small_m1 if name in text]
+
+
+@pytest.fixture(scope="module")
+def draws():
+    return processes.draw_processes(2, seed=3)
+
+
+def test_an_ar_process_is_conditioned_as_by_its_recursion(rng):
+    phi, shock_sd = 0.7, 1.0
+    covariance = processes.arma_covariance(np.array([phi]), np.empty(0), 10)
+    lags = np.abs(np.subtract.outer(np.arange(10), np.arange(10)))
+    np.testing.assert_allclose(covariance, phi**lags * shock_sd**2 / (1 - phi**2))
+    context = rng.normal(size=6)
+    mean, deviation = processes.condition(covariance, context)
+    ahead = np.arange(1, 5)
+    np.testing.assert_allclose(mean, phi**ahead * context[-1])
+    np.testing.assert_allclose(deviation**2, (1 - phi ** (2 * ahead)) / (1 - phi**2))
+
+
+def test_a_moving_average_has_no_memory_beyond_its_order():
+    covariance = processes.arma_covariance(np.empty(0), np.array([0.5]), 4)
+    np.testing.assert_allclose(covariance[0], [1.25, 0.5, 0.0, 0.0], atol=1e-15)
+
+
+@pytest.mark.parametrize("order", [1, 2, 4])
+def test_autoregressions_that_are_drawn_are_stationary(order, rng):
+    for _ in range(50):
+        phi, theta = processes.draw_arma(order, 1, rng)
+        assert np.abs(np.roots(np.append(1.0, -phi))).max() < 1
+        assert len(theta) == 1 and abs(theta[0]) < 1
+
+
+def test_the_true_distribution_of_a_gaussian_process_is_that_of_scikit_learn(rng):
+    kernel = RBF(5.0) + WhiteKernel(0.1)
+    steps = np.arange(12.0)[:, np.newaxis]
+    context = rng.normal(size=8)
+    regression = GaussianProcessRegressor(kernel, optimizer=None, alpha=0.0)
+    expected = regression.fit(steps[:8], context).predict(steps[8:], return_std=True)
+    made = processes.condition(kernel(steps), context)
+    np.testing.assert_allclose(made, expected)
+
+
+def test_draws_depend_on_their_number_alone(draws):
+    more = processes.draw_processes(3, seed=3)
+    for one in draws:
+        same = next(each for each in more if each.window.name == one.window.name)
+        np.testing.assert_array_equal(one.window.context, same.window.context)
+    assert len({one.window.context[0] for one in more}) == len(more)
+
+
+def test_the_true_distribution_is_as_good_as_itself_and_a_wide_one_is_worse(draws):
+    line = processes.true_line(draws)
+    wide = {name: values[::-1] * 3 for name, values in line.values.items()}
+    for made, spread in ((line, 1.0), (lines.Made(wide, False, {}), 3.0)):
+        figures = processes.score(draws, made)
+        assert {"all gp", "all arma"} < set(figures)
+        for each in figures.values():
+            assert each["spread"] == pytest.approx(spread)
+            assert each["over_true"] == pytest.approx(1.0) if spread == 1 else each["over_true"] > 1
+
+
+def test_processes_from_end_to_end(fake, monkeypatch, tmp_path):
+    measure = functools.partial(processes.measure, count=1)
+    monkeypatch.setattr(processes, "measure", measure)
+    main(["--processes", "--lines", "zero-shot", "--output", str(tmp_path)])
+    content = records.read(tmp_path / "processes.json")
+    assert list(content["lines"]) == ["zero-shot", processes.TRUE, processes.FITTED]
+    ours, of_true, fitted = (line["figures"] for line in content["lines"].values())
+    assert of_true["all gp"]["over_true"] == 1
+    assert "all arma" not in fitted and fitted["all gp"]["n"] == 3
+    assert ours["all arma"]["n"] == 4 and ours["all arma"]["over_true"] > 1
+    assert "all arma 4" in (tmp_path / "table.md").read_text()
 
 
 def test_a_cold_start_is_split_into_its_parts(fake):
