@@ -12,6 +12,7 @@ from taylorformer.commands import options
 from taylorformer.commands.dry_run import show_plan, show_table
 from taylorformer.commands.outputs import check_output, check_output_folder, overwrite_option
 from taylorformer.commands.table_file import TableFile, with_table_file
+from taylorformer.training_and_evaluation.forecasting.settings import START_OF_TABLE
 from taylorformer.training_and_evaluation.model_kinds import MODEL_KINDS
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 _CHECKPOINT = "training.npz"
 _OF_PRESET = "that of the preset"
-# A day of quarter hours, and the shares of the parts: those of the paper's ETT tables.
-_DEFAULT_ROWS = 96
+_NO_START = "none"
+# The shares of the parts: those of the paper's ETT tables.
 _DEFAULT_FRACTIONS = (0.69, 0.11, 0.20)
 _DEFAULT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 # Digits of a score on the screen; files have all of them.
@@ -157,18 +158,18 @@ _MOST_SHOWN_SEASONS = 3
 )
 @_column_options
 @_freq_option
-@options.number_option(
-    "--horizon", f"{_DEFAULT_ROWS}; with --start one season", "Rows to forecast."
-)
+@options.number_option("--horizon", "96; with --start one season", "Rows to forecast.")
 @options.number_option(
     "--context-length",
-    f"{_DEFAULT_ROWS}; with --start 160, or more for long seasons",
+    "96; with --start 160, or more for long seasons",
     "Rows a forecast reads.",
 )
 @click.option(
     "--start",
     show_default="none: new weights",
-    help="Weights to begin with, such as prior, the pretrained ones, which suit short tables too.",
+    help="Weights to begin with: prior, the pretrained ones, which suit short tables too, or the "
+    ".keras file of a model that `taylorformer experiment prior` trained; auto: prior, unless the "
+    "table has covariates or a model is described.",
 )
 @click.option(
     "--architecture",
@@ -186,7 +187,7 @@ _MOST_SHOWN_SEASONS = 3
     "--season",
     "seasons",
     multiple=True,
-    show_default="auto for autoformer and informer, else none",
+    show_default="auto for autoformer and informer and with --start, else none",
     help="Season that the model reads as time features: a number of steps, a length such as "
     "'7 days', 'none', or 'auto' for those that the training part shows; more than once for "
     "several.",
@@ -257,6 +258,9 @@ def fit(
     package). A training that was stopped, or killed, continues with --resume as if it had not been.
     """
     options.refuse_both("--resume", resume, "--overwrite", overwrite)
+    if start == _NO_START:
+        start = None
+    is_pretrained = start not in (None, START_OF_TABLE)
     for name, value in (
         ("--architecture", model_name),
         ("--preset", preset),
@@ -264,7 +268,7 @@ def fit(
         ("--interpolate", interpolate),
         ("--covariate", covariates),
     ):
-        options.refuse_both("--start", start is not None, name, bool(value))
+        options.refuse_both("--start", is_pretrained, name, bool(value))
     if not (dry_run or overwrite):
         _check_free(model, resume)
     given = {
@@ -279,52 +283,34 @@ def fit(
     }
     frame = table.read(targets, id_column, time_columns)
     columns = _resolve_columns(frame, given, freq)
-    chosen = _seasons(seasons)
-    if dry_run:
-        if start is not None:
-            show_table(frame, columns, table.disorder, chosen)
-        else:
-            rows = context_length or _DEFAULT_ROWS, horizon or _DEFAULT_ROWS
-            show_plan(frame, columns, table.disorder, *rows, fractions, chosen)
-        return
-    options.start_tensorflow()
-    from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
-    from taylorformer.training_and_evaluation.forecasting.pretrained_forecaster import (
-        PretrainedForecaster,
-    )
-    from taylorformer.training_and_evaluation.training.progress import TrainingBar, WorkProgress
-
-    training: dict[str, Any] = {
+    arguments: dict[str, Any] = {
+        "horizon": horizon,
+        "context_length": context_length,
+        "start": start,
+        "model": model_name,
+        "preset": preset,
+        "scaling": scaling,
         "max_steps": max_steps,
         "batch_size": batch_size,
         "learning_rate": learning_rate,
+        "fractions": fractions,
+        "seed": seed,
+        "lower": lower,
+        "upper": upper,
+        "integers": integers,
+        "interpolate": interpolate,
     }
-    support: dict[str, Any] = {"lower": lower, "upper": upper, "integers": integers}
-    forecaster: Forecaster | PretrainedForecaster
-    more: dict[str, Any] = {}
-    if start is not None:
-        from taylorformer.training_and_evaluation.forecasting.fine_tuning import FineTuning
+    if seasons:
+        # Without the option the model says which seasons it reads.
+        arguments["seasons"] = _seasons(seasons)
+    if dry_run:
+        _show_plan(frame, columns, table.disorder, arguments, _seasons(seasons))
+        return
+    options.start_tensorflow()
+    from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
+    from taylorformer.training_and_evaluation.training.progress import TrainingBar, WorkProgress
 
-        forecaster = PretrainedForecaster(
-            start, horizon=horizon, context_length=context_length, seasons=chosen, **support
-        )
-        named = {name: value for name, value in training.items() if value is not None}
-        more = {"fractions": fractions, "seed": seed, "tuning": FineTuning(**named)}
-    else:
-        forecaster = Forecaster(
-            horizon or _DEFAULT_ROWS,
-            context_length or _DEFAULT_ROWS,
-            model=model_name,
-            preset=preset,
-            scaling=scaling,
-            fractions=fractions,
-            seed=seed,
-            interpolate=interpolate,
-            **training,
-            **support,
-            # Without the option the model says which seasons it reads.
-            **({"seasons": chosen} if seasons else {}),
-        )
+    forecaster = Forecaster(**arguments)
     checkpoint = model / _CHECKPOINT
 
     def advice() -> str:
@@ -339,7 +325,6 @@ def fit(
             resume=resume,
             callbacks=[TrainingBar(progress)],
             **table.disorder,
-            **more,
         )
     forecaster.save(model, overwrite=True)
     _show_training(forecaster)
@@ -347,6 +332,26 @@ def fit(
     for command, output in (("forecast", "forecast.csv"), ("backtest", "backtest")):
         words = ["taylorformer", command, table.file, "--model", str(model), *table.words]
         click.echo(f"  {shlex.join([*words, '--output', output])}")
+
+
+def _show_plan(
+    frame: Any,
+    columns: "Columns",
+    disorder: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    seasons: Any,
+) -> None:
+    """Says what a training would read."""
+    from taylorformer.training_and_evaluation.forecasting.settings import ForecasterSettings
+
+    settings = ForecasterSettings.of(arguments)
+    settings = settings.for_table(bool(columns.covariate_columns))
+    if settings.start is None:
+        spec = settings.spec
+        rows = spec.context_length, spec.horizon
+        show_plan(frame, columns, disorder, *rows, settings.fractions, seasons)
+    else:
+        show_table(frame, columns, disorder, seasons)
 
 
 def _resolve_columns(frame: Any, given: Mapping[str, Any], freq: str | None) -> "Columns":
@@ -386,7 +391,7 @@ def _time_columns(columns: "Columns") -> tuple[Any, ...]:
     return columns.time_parts or (columns.time_column,)
 
 
-def _show_training(forecaster: "Forecaster | PretrainedForecaster") -> None:
+def _show_training(forecaster: "Forecaster") -> None:
     """Says how much a training read, and which of its weights were kept."""
     report = forecaster.report_
     rows = sum(series["rows"] for series in report["series"].values())

@@ -79,7 +79,7 @@ def test_the_pretrained_model_is_trained_on_a_table(run, path, weights, tmp_path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--start", "other"), "`preset` must be one of 'prior'"),
+        (("--start", "other"), "`start` must be one of 'auto', 'prior'"),
         (("--start", "prior", "--preset", "ett"), "--start and --preset exclude each other."),
         (("--start", "prior", "--covariate", "x"), "--start and --covariate exclude each other."),
     ],

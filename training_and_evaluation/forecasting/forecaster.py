@@ -112,32 +112,40 @@ _MOST_NAIVE_WINDOWS = 4096
 class Forecaster(BaseEstimator):
     """Probabilistic forecasts of a table: fit, forecast, back-test, save and load.
 
+    `fit` trains a model from nothing. With `start="prior"` it trains the pretrained model further,
+    a `PretrainedForecaster`, which suits short tables too and reads no covariates.
+
     Every model reads the same tables, parts and windows, and is scored alike. The rows of each
-    series are split in the order of time. Scaling is measured on the training part only, the
-    weights kept are those with the best likelihood (of Autoformer and Informer, the best squared
-    error) on the validation part, and the test part is left to `backtest`.
+    series are split in the order of time. From nothing, scaling is measured on the training part
+    only, and the weights kept are those with the best likelihood (of Autoformer and Informer, the
+    best squared error) on the validation part. The test part is left to `backtest`.
 
     Example:
         >>> import numpy as np, pandas as pd
         >>> table = pd.DataFrame({"ds": pd.date_range("2020-01-01", periods=300), "y": 0.0})
         >>> table["y"] = np.sin(np.arange(300) / 5)
-        >>> forecaster = Forecaster(horizon=7, context_length=14, max_steps=2)
+        >>> forecaster = Forecaster(horizon=7, context_length=14, preset="compact", max_steps=2)
         >>> forecast = forecaster.fit(table).forecast(table, num_samples=10)
         >>> forecast.quantile(0.5).shape, str(forecast.stamps[0][0].date())
         ((1, 7, 1), '2020-10-27')
 
     Args:
-        horizon: N_T, rows to forecast.
-        context_length: N_C, rows that a forecast reads.
+        horizon: N_T, rows to forecast. None: 96; of pretrained weights see `PretrainedForecaster`.
+        context_length: N_C, the rows, and of pretrained weights the most rows, that a forecast
+            reads. None: likewise.
+        start: the weights that training begins with: "prior", another name in `PRETRAINED`, or the
+            `.keras` file of a model that `taylorformer experiment prior` trained. None: new ones;
+            "auto": "prior", unless `model`, `preset`, `scaling` or `interpolate` are set or the
+            table has covariates.
         model: "taylorformer", "tnp", "anp", "np", "autoformer" or "informer". None: that of the
             preset; without a preset, the Taylorformer.
         preset: the arguments of the model and how it is trained: a name in `PRESETS`, or a
             `ForecastPreset`; of the same model, if that is named too. None: the small preset of
             the model ("compact" for the Taylorformer).
         scaling: "window" or "standard", see `WindowScaler`; None: that of the preset.
-        max_steps: training steps; None: those of the preset.
-        batch_size: B in training; None: that of the preset.
-        learning_rate: None: that of the preset.
+        max_steps: training steps; None: those of the preset, or of `FineTuning`.
+        batch_size: B in training; None: likewise.
+        learning_rate: None: likewise.
         fractions: shares of the training, validation and test part.
         seed: of the first weights, the order of training windows and the dropout.
         run_eagerly: train without graphs, which is slow, to debug.
@@ -152,14 +160,16 @@ class Forecaster(BaseEstimator):
             those that at least half of the series show three times or more in the training part,
             see `choose_seasons`; None: none; a number of steps, a length of time such as "7 days",
             or up to three. "model": "auto" for Autoformer and Informer, which read no other times,
-            and none for the other models.
+            and for pretrained weights; none for the other models.
         interpolate: for Autoformer and Informer, which have fixed lengths and read an even grid:
             interpolate uneven times and missing rows linearly onto one. Otherwise these are an
             error that names the first such row.
 
     Attributes:
         model_: the trained model, such as a `Taylorformer`; it reads and predicts scaled numbers.
-        scaler_: the `WindowScaler`.
+        scaler_: the `WindowScaler`; of a training from nothing, as pretrained weights have each
+            context scaled by itself.
+        pretrained_: the `PretrainedForecaster`, of a training that began with pretrained weights.
         columns_: the `Columns` of the table.
         history_: a table of the training, one row an epoch, in scaled units.
         report_: what training saw, for people and for JSON. `left_out` maps the names of series
@@ -173,9 +183,10 @@ class Forecaster(BaseEstimator):
 
     def __init__(
         self,
-        horizon: int = 96,
-        context_length: int = 96,
+        horizon: int | None = None,
+        context_length: int | None = None,
         *,
+        start: str | os.PathLike[str] | None = None,
         model: str | None = None,
         preset: str | ForecastPreset | None = None,
         scaling: str | None = None,
@@ -193,6 +204,7 @@ class Forecaster(BaseEstimator):
     ) -> None:
         self.horizon = horizon
         self.context_length = context_length
+        self.start = start
         self.model = model
         self.preset = preset
         self.scaling = scaling
@@ -236,7 +248,10 @@ class Forecaster(BaseEstimator):
     # Training.
 
     def plan(self) -> tuple[WindowSpec, ForecastPreset]:
-        """Checks the arguments; returns the window, and the preset with the arguments put in.
+        """Checks the arguments; returns what a training from nothing would be.
+
+        Returns:
+            The window, and the preset with the arguments put in.
 
         Raises:
             TypeError, ValueError: an argument outside its range.
@@ -306,20 +321,33 @@ class Forecaster(BaseEstimator):
                 with the best weights so far.
         """
         settings = ForecasterSettings.of(self.get_params(deep=False))
-        spec, preset = settings.spec, settings.preset
-        resolve = functools.partial(
-            Columns.resolve,
-            time_column=time_column,
-            target_columns=target_columns,
-            id_column=id_column,
-            covariate_columns=covariate_columns,
-            date_format=date_format,
-            day_first=day_first,
-            time_unit=time_unit,
-            time_zone=time_zone,
-            freq=freq,
-        )
         data = as_frame(data)
+        roles: dict[str, Any] = {
+            "time_column": time_column,
+            "target_columns": target_columns,
+            "id_column": id_column,
+            "covariate_columns": covariate_columns,
+            "date_format": date_format,
+            "day_first": day_first,
+            "time_unit": time_unit,
+            "time_zone": time_zone,
+            "freq": freq,
+        }
+        settings = settings.for_table(_has_covariates(data, covariate_columns))
+        if settings.start is not None:
+            self._train_further(
+                settings,
+                data,
+                **roles,
+                unsorted=unsorted,
+                duplicates=duplicates,
+                checkpoint=checkpoint,
+                resume=resume,
+                callbacks=callbacks,
+            )
+            return self
+        spec, preset = settings.spec, settings.preset
+        resolve = functools.partial(Columns.resolve, **roles)
         panel, columns = read_panel(data, resolve, unsorted, duplicates)
         columns = dataclasses.replace(columns, freq=saved_frequency(freq))
         columns = columns.with_form_of(panel.series[0].stamps)
@@ -368,6 +396,7 @@ class Forecaster(BaseEstimator):
             )
         finally:
             if progress.epoch:
+                self.__dict__.pop("pretrained_", None)
                 self.model_ = model
                 self.settings_ = settings
                 self.scaler_ = scaler
@@ -400,6 +429,39 @@ class Forecaster(BaseEstimator):
                 stacklevel=2,
             )
         return self
+
+    def _train_further(self, settings: ForecasterSettings, data: Table, **arguments: Any) -> None:
+        """Trains pretrained weights further, see `PretrainedForecaster.fit`."""
+        from taylorformer.training_and_evaluation.forecasting.fine_tuning import FineTuning
+
+        given = settings.arguments
+        named = {
+            name: given[name]
+            for name in ("max_steps", "batch_size", "learning_rate")
+            if given.get(name) is not None
+        }
+        pretrained = _new_pretrained(settings)
+        try:
+            pretrained.fit(
+                data,
+                fractions=settings.fractions,
+                tuning=FineTuning(**named),
+                seed=settings.seed,
+                run_eagerly=settings.run_eagerly,
+                **arguments,
+            )
+        finally:
+            if hasattr(pretrained, "report_"):
+                self._take(pretrained, settings)
+
+    def _take(self, pretrained: PretrainedForecaster, settings: ForecasterSettings) -> None:
+        """Takes over what a training of pretrained weights made."""
+        for name in ("scaler_", "x_range_"):
+            self.__dict__.pop(name, None)
+        self.pretrained_ = pretrained
+        self.settings_ = settings
+        for name in ("model_", "columns_", "history_", "borders_", "report_"):
+            setattr(self, name, getattr(pretrained, name))
 
     @staticmethod
     def _validation_starts(
@@ -490,6 +552,19 @@ class Forecaster(BaseEstimator):
                 counts as one that cannot be forecast.
         """
         self._check_fitted()
+        if hasattr(self, "pretrained_"):
+            return self.pretrained_.forecast(
+                data,
+                future,
+                horizon=horizon,
+                num_samples=num_samples,
+                seed=seed,
+                batch_size=batch_size,
+                freq=freq,
+                unsorted=unsorted,
+                duplicates=duplicates,
+                progress=progress,
+            )
         num_samples = check_integer("num_samples", num_samples, 1)
         seed = check_integer("seed", seed, SMALLEST_SEED, LARGEST_SEED)
         batch_size = check_integer("batch_size", batch_size, 1)
@@ -669,6 +744,27 @@ class Forecaster(BaseEstimator):
                 horizon, and windows with uneven or missing rows.
         """
         self._check_fitted()
+        if hasattr(self, "pretrained_"):
+            if context_inside:
+                raise ValueError(
+                    "`context_inside` must be False: pretrained weights read as many rows as a "
+                    "forecast would. Received: context_inside=True"
+                )
+            return self.pretrained_.backtest(
+                data,
+                part=part,
+                step=step,
+                num_windows=num_windows,
+                horizon=horizon,
+                num_samples=num_samples,
+                seed=seed,
+                batch_size=batch_size,
+                season=season,
+                units=units,
+                unsorted=unsorted,
+                duplicates=duplicates,
+                progress=progress,
+            )
         check_choice("part", part, PARTS)
         horizon = check_optional_integer("horizon", horizon, 1) or self.scaler_.spec.horizon
         fixed = _fixed_windows(self.settings_)
@@ -787,6 +883,9 @@ class Forecaster(BaseEstimator):
                 f"{listed(changed)} changed after the training: what is saved are its settings",
                 stacklevel=2,
             )
+        if hasattr(self, "pretrained_"):
+            self.pretrained_.save(folder, overwrite, self.settings_.saved_start)
+            return
         saved = SavedForecaster(
             self.settings_.saved,
             self.columns_,
@@ -837,6 +936,9 @@ class Forecaster(BaseEstimator):
         from taylorformer.training_and_evaluation.forecasting.serving import export_forecaster
 
         self._check_fitted()
+        if hasattr(self, "pretrained_"):
+            self.pretrained_.export(folder, overwrite=overwrite)
+            return
         check_export_folder(folder, overwrite, "folder")
         export_forecaster(self.model_, self.scaler_, folder)
 
@@ -852,7 +954,12 @@ class Forecaster(BaseEstimator):
         saved = read_saved(folder)
         model = keras.saving.load_model(find_file(folder, MODEL_FILE))
         if isinstance(saved, SavedPretrained):
-            return PretrainedForecaster.from_saved(saved, model)
+            pretrained = PretrainedForecaster.from_saved(saved, model)
+            if saved.forecaster is None:
+                return pretrained
+            forecaster = cls(**saved.forecaster)
+            forecaster._take(pretrained, ForecasterSettings.of(saved.forecaster))
+            return forecaster
         forecaster = cls(**saved.settings)
         forecaster.settings_ = ForecasterSettings.of(saved.settings)
         forecaster.model_ = model
@@ -863,6 +970,25 @@ class Forecaster(BaseEstimator):
         forecaster.x_range_ = saved.x_range
         forecaster.report_ = dict(saved.report)
         return forecaster
+
+
+def _new_pretrained(settings: ForecasterSettings) -> PretrainedForecaster:
+    """Makes the forecaster whose weights are trained further."""
+    given = settings.arguments
+    names = ("horizon", "context_length", "lower", "upper", "integers")
+    seasons = "auto" if given["seasons"] == SEASONS_OF_MODEL else given["seasons"]
+    return PretrainedForecaster(
+        str(settings.start), seasons=seasons, **{name: given[name] for name in names}
+    )
+
+
+def _has_covariates(data: Any, covariate_columns: Any) -> bool:
+    """Tells whether covariates are named, for a table or by the series themselves."""
+    if isinstance(data, Series):
+        return bool(data.covariate_columns)
+    if isinstance(data, Sequence) and not isinstance(data, str):
+        return any(isinstance(one, Series) and one.covariate_columns for one in data)
+    return len(covariate_columns) > 0
 
 
 def _fixed_windows(settings: ForecasterSettings) -> FixedWindows | None:

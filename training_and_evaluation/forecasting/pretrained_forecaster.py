@@ -72,6 +72,7 @@ from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
     SavedPretrained,
     SavedTraining,
     history_rows,
+    with_tuples,
 )
 from taylorformer.training_and_evaluation.forecasting.table_reading import (
     ID_COLUMN,
@@ -837,12 +838,19 @@ class PretrainedForecaster(BaseEstimator):
 
     # Files.
 
-    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        overwrite: bool = False,
+        forecaster: Mapping[str, Any] | None = None,
+    ) -> None:
         """Writes the settings and the weights, for `Forecaster.load`.
 
         Args:
             folder: made if it is not there. Other files in it stay.
             overwrite: replace a forecaster that is there.
+            forecaster: the arguments of the `Forecaster` that this one is a part of, as JSON can
+                hold them; it is what `load` returns then.
 
         Raises:
             FileExistsError: there is one, and `overwrite` is not set.
@@ -856,7 +864,7 @@ class PretrainedForecaster(BaseEstimator):
         with replaced_together(folder) as unfinished:
             self._weights.save(unfinished / MODEL_FILE)
             saved = SavedPretrained(
-                self._checked_params(), self._preset.version, self._saved_training()
+                self._checked_params(), self._preset.version, self._saved_training(), forecaster
             )
             saved.write(unfinished)
 
@@ -889,11 +897,7 @@ class PretrainedForecaster(BaseEstimator):
     @classmethod
     def from_saved(cls, saved: SavedPretrained, model: "Taylorformer") -> "PretrainedForecaster":
         """Makes a forecaster of what `save` wrote."""
-        settings = dict(saved.settings)
-        for name in ("seasons", "lower", "upper", "integers"):
-            if isinstance(settings[name], list):
-                settings[name] = tuple(settings[name])
-        forecaster = cls(**settings)
+        forecaster = cls(**with_tuples(saved.settings))
         forecaster._model = model
         training = saved.training
         if training is not None:

@@ -29,11 +29,13 @@ class SavedPretrained:
         settings: the arguments of its constructor.
         version: of the weights that it began with.
         training: what `fit` found out and did. None: the weights are those of the version.
+        forecaster: the arguments of the `Forecaster` that trained it. None: it was none.
     """
 
     settings: Mapping[str, Any]
     version: str
     training: "SavedTraining | None" = None
+    forecaster: Mapping[str, Any] | None = None
 
     def write(self, folder: Path) -> None:
         """Writes the file into a folder; one that is there is replaced whole."""
@@ -41,6 +43,8 @@ class SavedPretrained:
         if self.training is not None:
             training = vars(self.training)
             content["training"] = {**training, "columns": self.training.columns.get_config()}
+        if self.forecaster is not None:
+            content["forecaster"] = dict(self.forecaster)
         write_json(_KIND, folder / FILE, {_PRETRAINED: content})
 
     @classmethod
@@ -50,7 +54,10 @@ class SavedPretrained:
         if training is not None:
             columns = Columns.from_config(training["columns"])
             training = SavedTraining(**{**training, "columns": columns})
-        return cls(content["settings"], content["version"], training)
+        forecaster = content.get("forecaster")
+        if forecaster is not None:
+            forecaster = with_tuples(forecaster)
+        return cls(content["settings"], content["version"], training, forecaster)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,11 +120,8 @@ class SavedForecaster:
     @classmethod
     def from_content(cls, content: Mapping[str, Any]) -> "SavedForecaster":
         """Makes it of the content of the file."""
-        settings = dict(content["settings"])
+        settings = with_tuples(content["settings"])
         settings["preset"] = ForecastPreset.from_config(settings["preset"])
-        settings["fractions"] = tuple(settings["fractions"])
-        if isinstance(settings.get("seasons"), list):
-            settings["seasons"] = tuple(settings["seasons"])
         low, high = content["x_range"]
         return cls(
             settings,
@@ -128,6 +132,13 @@ class SavedForecaster:
             content["report"],
             content["history"],
         )
+
+
+def with_tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of a forecaster with tuples where JSON has lists."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()
+    }
 
 
 def history_rows(history: pd.DataFrame) -> list[dict[str, Any]]:

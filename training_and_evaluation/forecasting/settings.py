@@ -4,7 +4,12 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from taylorformer.data_wrangler.checks import check_boolean, check_integer
+from taylorformer.data_wrangler.checks import (
+    check_boolean,
+    check_choice,
+    check_integer,
+    check_optional_integer,
+)
 from taylorformer.data_wrangler.tables.seasons import plain_seasons
 from taylorformer.data_wrangler.tables.split import WindowSpec, check_fractions
 from taylorformer.data_wrangler.tables.value_support import (
@@ -14,12 +19,25 @@ from taylorformer.data_wrangler.tables.value_support import (
     check_support,
 )
 from taylorformer.training_and_evaluation.forecasting.presets import ForecastPreset, find_preset
+from taylorformer.training_and_evaluation.forecasting.pretrained_weights import (
+    PRETRAINED,
+    is_model_file,
+)
 from taylorformer.training_and_evaluation.training.plan import LARGEST_TRAINING_SEED
 
 _OF_PRESET = ("scaling", "max_steps", "batch_size", "learning_rate")
 
 SEASONS_OF_MODEL = "model"
 """The value of `seasons` that leaves them to the model."""
+
+START_OF_TABLE = "auto"
+"""The value of `start` that leaves it to the other arguments and the table."""
+
+_DEFAULT_START = "prior"
+# A day of quarter hours, as in the paper's ETT tables.
+_DEFAULT_ROWS = 96
+# Arguments of a model that is trained from nothing.
+_OF_NEW_MODEL = ("model", "preset", "scaling", "interpolate")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +60,9 @@ class ForecasterSettings:
         run_eagerly: train without graphs.
         seasons: "auto" for those of the training part, None for none, or those that are named.
         interpolate: whether the model interpolates uneven and missing rows.
+        start: the name or the file of the pretrained weights that are trained further. None: a
+            model is trained from nothing.
+        start_is_named: or else it was left to the table.
         arguments: all arguments of the constructor, with NumPy's numbers as plain ones.
     """
 
@@ -52,6 +73,8 @@ class ForecasterSettings:
     run_eagerly: bool
     seasons: Any
     interpolate: bool
+    start: str | None
+    start_is_named: bool
     arguments: Mapping[str, Any]
 
     @classmethod
@@ -61,7 +84,12 @@ class ForecasterSettings:
         Raises:
             TypeError, ValueError: an argument outside its range.
         """
-        spec = WindowSpec(arguments["context_length"], arguments["horizon"])
+        rows = {
+            name: check_optional_integer(name, arguments[name], 1)
+            for name in ("context_length", "horizon")
+        }
+        spec = WindowSpec(*(number or _DEFAULT_ROWS for number in rows.values()))
+        start, start_is_named = _checked_start(arguments)
         seed = check_integer("seed", arguments["seed"], 0, LARGEST_TRAINING_SEED)
         fractions = check_fractions(arguments["fractions"])
         given = {name: arguments[name] for name in _OF_PRESET if arguments.get(name) is not None}
@@ -81,8 +109,9 @@ class ForecasterSettings:
         check_support(lower, upper, integers)
         run_eagerly = bool(arguments.get("run_eagerly", False))
         checked = {
-            "horizon": spec.horizon,
-            "context_length": spec.context_length,
+            # A pretrained model chooses them by the table.
+            **(rows if start is not None else dataclasses.asdict(spec)),
+            "start": start if start_is_named else START_OF_TABLE,
             **{name: getattr(preset, name) for name in given},
             "fractions": fractions,
             "seed": seed,
@@ -104,6 +133,8 @@ class ForecasterSettings:
             run_eagerly,
             seasons,
             interpolate,
+            start,
+            start_is_named,
             {**arguments, **checked},
         )
 
@@ -116,19 +147,60 @@ class ForecasterSettings:
         lower, upper, integers = (self.arguments[name] for name in ("lower", "upper", "integers"))
         return ValueSupport.of(lower, upper, integers, num_columns)
 
+    def for_table(self, has_covariates: bool) -> "ForecasterSettings":
+        """Returns the settings of the training on a table.
+
+        Args:
+            has_covariates: pretrained weights do not read them, so that a model is trained from
+                nothing, unless `start` is named.
+        """
+        if self.start is None or self.start_is_named or not has_covariates:
+            return self
+        rows = dataclasses.asdict(self.spec)
+        return dataclasses.replace(self, start=None, arguments={**self.arguments, **rows})
+
     @property
     def saved(self) -> dict[str, Any]:
         """The arguments for a file, with the whole preset, which names the model."""
         return {**self.arguments, "preset": self.preset}
 
+    @property
+    def saved_start(self) -> dict[str, Any]:
+        """The arguments of a training that began with pretrained weights, for a file."""
+        # A file of the user may not be there when it is loaded; the model is saved beside.
+        start = _DEFAULT_START if is_model_file(self.start) else self.arguments["start"]
+        return {**self.arguments, "start": start, "fractions": list(self.fractions)}
+
     def changes(self, arguments: Mapping[str, Any]) -> list[str]:
         """Names the arguments whose values are other ones now."""
         try:
-            now = self.of(arguments).arguments
+            settings = self.of(arguments)
+            now = settings.for_table(has_covariates=self.start is None).arguments
         except (TypeError, ValueError):
             # What cannot be used differs in at least one value, which is compared as it is.
             now = arguments
         return [name for name, value in self.arguments.items() if not _equal(now[name], value)]
+
+
+def _checked_start(arguments: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """Returns the weights to begin with, and whether they were named."""
+    start = arguments.get("start")
+    if start is None:
+        return None, True
+    if is_model_file(start):
+        start = str(start)
+    else:
+        check_choice("start", start, (START_OF_TABLE, *PRETRAINED))
+    others = [name for name in _OF_NEW_MODEL if arguments.get(name)]
+    if start == START_OF_TABLE:
+        return None if others else _DEFAULT_START, False
+    if others:
+        named = ", ".join(f"{name}={arguments[name]!r}" for name in others)
+        raise ValueError(
+            "`start` must be None or 'auto' where arguments describe a model that is trained "
+            f"from nothing. Received: start={start!r}, {named}"
+        )
+    return start, True
 
 
 def _equal(first: Any, second: Any) -> bool:
