@@ -78,7 +78,7 @@ def odd_panel(*kinds, rows=70):
 def tiny_prior(path):
     """Writes a tiny model that reads what a pretrained one reads; returns the path."""
     from taylorformer import Taylorformer
-    from taylorformer.data_wrangler.tables.context_scaler import INPUT_SHAPES
+    from taylorformer.data_wrangler.tables.context_scaler import input_shapes
 
     model = Taylorformer(
         num_heads=2,
@@ -91,6 +91,6 @@ def tiny_prior(path):
         towers=("xy",),
         seed=0,
     )
-    model.build(INPUT_SHAPES)
+    model.build(input_shapes())
     model.save(path)
     return path

@@ -13,6 +13,7 @@ import numpy as np
 from taylorformer.data_wrangler.seeds import numbered_generator
 from taylorformer.data_wrangler.tables.context_scaler import FURTHEST_TRAINED
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows, Periods
+from taylorformer.data_wrangler.tables.covariate_scaling import NO_COVARIATES, CovariateScaling
 from taylorformer.data_wrangler.tables.panel import Panel
 from taylorformer.data_wrangler.tables.split import WindowSpec
 from taylorformer.data_wrangler.tables.value_support import ValueSupport
@@ -49,6 +50,7 @@ class ContextBatches:
         batch_size: B.
         seed: of orders and lengths.
         support: see `ContextWindows`.
+        covariates: see `ContextWindows`.
     """
 
     panel: Panel
@@ -58,6 +60,7 @@ class ContextBatches:
     batch_size: int
     seed: int
     support: ValueSupport | None = None
+    covariates: CovariateScaling = NO_COVARIATES
     _passes: dict[int, np.ndarray] = dataclasses.field(default_factory=dict, repr=False)
 
     @functools.cached_property
@@ -80,7 +83,11 @@ class ContextBatches:
         if rng.random() >= _SHARE_OF_LONGEST and length > _SHORTEST_CONTEXT:
             length = round(float(np.exp(rng.uniform(np.log(_SHORTEST_CONTEXT), np.log(length)))))
         windows = ContextWindows(
-            self.panel, WindowSpec(length, self.horizon), self.periods, self.support
+            self.panel,
+            WindowSpec(length, self.horizon),
+            self.periods,
+            self.support,
+            self.covariates,
         )
         starts = self._first_targets_of(number) - length
         inputs, y_target = windows.batch(starts)

@@ -11,19 +11,20 @@ from typing import Any
 import numpy as np
 
 from taylorformer.data_wrangler.tables.array_ops import NUMPY_OPS, ArrayOps
+from taylorformer.data_wrangler.tables.covariate_scaling import NO_COVARIATES, CovariateScaling
 from taylorformer.data_wrangler.tables.scaler import ValueScaling
 from taylorformer.data_wrangler.tables.seasons import NUM_PERIODS, season_phases
 from taylorformer.data_wrangler.tables.value_support import SupportTransform, ValueSupport
 
 NUM_X = 1 + 2 * NUM_PERIODS
-"""D_x: the time, then the cosine and the sine of each season."""
+"""D_x without covariates: the time, then the cosine and the sine of each season."""
 
-INPUT_SHAPES = {
-    "x_context": (None, None, NUM_X),
-    "y_context": (None, None, 1),
-    "x_target": (None, None, NUM_X),
-}
-"""The shapes to build a model with that reads such windows, of any B, N_C and N_T."""
+
+def input_shapes(num_covariates: int = 0) -> dict[str, tuple[int | None, ...]]:
+    """Returns the shapes to build a model with that reads windows of any B, N_C and N_T."""
+    x = (None, None, NUM_X + num_covariates)
+    return {"x_context": x, "y_context": (None, None, 1), "x_target": x}
+
 
 STEPS_PER_UNIT = 64.0
 """How many usual steps are 1 in x: a step means the same in every table."""
@@ -172,9 +173,11 @@ class ContextScaler:
 
     Attributes:
         support: which values the one column can have. None: all real numbers.
+        covariates: how covariates are scaled, which are the last dimensions of x.
     """
 
     support: ValueSupport | None = None
+    covariates: CovariateScaling = NO_COVARIATES
 
     def value_scaling(self, values: Any, observed: Any, ops: ArrayOps = NUMPY_OPS) -> ValueScaling:
         """Measures the contexts of B windows.
@@ -210,11 +213,12 @@ class ContextScaler:
         num_context: Any,
         periods: Any,
         ops: ArrayOps = NUMPY_OPS,
+        covariates: Any = None,
     ) -> tuple[dict[str, Any], ValueScaling]:
         """Makes a batch of the data contract, with `y_target`, and its scaling.
 
-        Where `time`, `observed` and `periods` have 1 in the position of B, all sequences share
-        their points.
+        Where `time`, `observed`, `periods` and `covariates` have 1 in the position of B, all
+        sequences share their points.
 
         Args:
             time: `[B, N]` float64, the context first.
@@ -225,9 +229,12 @@ class ContextScaler:
             num_context: N_C.
             periods: `[B, 3]` float64, in units of time, 0 = none.
             ops: the array functions for what the arguments are.
+            covariates: `[B, N, D_c]` float64, in user units. They are not read for D_c = 0.
         """
         context, target = slice(None, num_context), slice(num_context, None)
         x = ContextTime.measure(time, observed, num_context, ops).x(time, periods, ops)
+        if self.covariates.num_covariates:
+            x = ops.join(x, self.covariates.scale(covariates, ops))
         # NaN is the only number that is not equal to itself.
         is_value = observed & (values[..., 0] == values[..., 0])
         scaling = self.value_scaling(values[:, context], is_value[:, context], ops)

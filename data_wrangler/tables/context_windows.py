@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from taylorformer.data_wrangler.tables.context_scaler import ContextScaler
+from taylorformer.data_wrangler.tables.covariate_scaling import NO_COVARIATES, CovariateScaling
 from taylorformer.data_wrangler.tables.panel import Panel, as_panel
 from taylorformer.data_wrangler.tables.panel_windows import PanelWindows, as_row_numbers
 from taylorformer.data_wrangler.tables.scaler import ValueScaling
@@ -38,9 +39,10 @@ class ContextWindows(PanelWindows):
         spec: N_C and N_T.
         periods: of the seasons.
         support: which values the column can have. None: all real numbers.
+        covariates: how those of the series are scaled; they are further dimensions of x.
 
     Raises:
-        ValueError: several columns, or covariates.
+        ValueError: several columns, or another number of covariates.
     """
 
     def __init__(
@@ -49,17 +51,19 @@ class ContextWindows(PanelWindows):
         spec: WindowSpec,
         periods: Periods,
         support: ValueSupport | None = None,
+        covariates: CovariateScaling = NO_COVARIATES,
     ) -> None:
         panel = as_panel(data)
-        if panel.num_columns != 1 or panel.num_covariates:
+        if panel.num_columns != 1 or panel.num_covariates != covariates.num_covariates:
             raise ValueError(
-                "`data` must be series of one column without covariates. Received: "
-                f"{panel.num_columns} columns, {panel.num_covariates} covariates"
+                f"`data` must be series of one column with {covariates.num_covariates} covariates. "
+                f"Received: {panel.num_columns} columns, {panel.num_covariates} covariates"
             )
         if support is not None and support.is_everything:
             support = None
         super().__init__(panel, spec, support)
-        self._scaler = ContextScaler(support)
+        self.covariates = covariates
+        self._scaler = ContextScaler(support, covariates)
         self._periods = periods
         self._periods_of: dict[tuple[int, int], np.ndarray] = {}
 
@@ -97,6 +101,7 @@ class ContextWindows(PanelWindows):
             observed,
             self.spec.context_length,
             self.periods(starts),
+            covariates=self.panel.covariates[rows],
         )
         y_target = inputs.pop("y_target")
         return inputs, y_target

@@ -189,20 +189,19 @@ class Series:
         )
 
     def column(self, column: int) -> "Series":
-        """Returns the series of one target column, without covariates.
+        """Returns the series of one target column.
 
-        Where there are several columns its name gets that of the column, so that the series of
-        all columns can be told apart.
+        Where there are several columns its name gets that of the column, and the column is called
+        "y", so that the series of all columns can be told apart and stand in one panel.
         """
         target = self.target_columns[column]
-        name = self.name if self.num_columns == 1 else f"{self.name}{_SEPARATOR}{target}"
+        is_alone = self.num_columns == 1
+        name = self.name if is_alone else f"{self.name}{_SEPARATOR}{target}"
         return dataclasses.replace(
             self,
             values=self.values[:, column : column + 1],
-            target_columns=(target,),
+            target_columns=(target if is_alone else "y",),
             name=name,
-            covariates=None,
-            covariate_columns=(),
         )
 
     @property

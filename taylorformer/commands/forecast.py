@@ -12,7 +12,7 @@ from taylorformer.commands import options
 from taylorformer.commands.dry_run import show_plan, show_table
 from taylorformer.commands.outputs import check_output, check_output_folder, overwrite_option
 from taylorformer.commands.table_file import TableFile, with_table_file
-from taylorformer.training_and_evaluation.forecasting.settings import START_OF_TABLE
+from taylorformer.training_and_evaluation.forecasting.settings import START_OF_ARGUMENTS
 from taylorformer.training_and_evaluation.model_kinds import MODEL_KINDS
 
 if TYPE_CHECKING:
@@ -168,8 +168,8 @@ _MOST_SHOWN_SEASONS = 3
     "--start",
     show_default="none: new weights",
     help="Weights to begin with: prior, the pretrained ones, which suit short tables too, or the "
-    ".keras file of a model that `taylorformer experiment prior` trained; auto: prior, unless the "
-    "table has covariates or a model is described.",
+    ".keras file of a model that `taylorformer experiment prior` trained; auto: prior, unless a "
+    "model is described.",
 )
 @click.option(
     "--architecture",
@@ -260,13 +260,12 @@ def fit(
     options.refuse_both("--resume", resume, "--overwrite", overwrite)
     if start == _NO_START:
         start = None
-    is_pretrained = start not in (None, START_OF_TABLE)
+    is_pretrained = start not in (None, START_OF_ARGUMENTS)
     for name, value in (
         ("--architecture", model_name),
         ("--preset", preset),
         ("--scaling", scaling),
         ("--interpolate", interpolate),
-        ("--covariate", covariates),
     ):
         options.refuse_both("--start", is_pretrained, name, bool(value))
     if not (dry_run or overwrite):
@@ -345,7 +344,6 @@ def _show_plan(
     from taylorformer.training_and_evaluation.forecasting.settings import ForecasterSettings
 
     settings = ForecasterSettings.of(arguments)
-    settings = settings.for_table(bool(columns.covariate_columns))
     if settings.start is None:
         spec = settings.spec
         rows = spec.context_length, spec.horizon

@@ -81,7 +81,7 @@ def test_the_pretrained_model_is_trained_on_a_table(run, path, weights, tmp_path
     [
         (("--start", "other"), "`start` must be one of 'auto', 'prior'"),
         (("--start", "prior", "--preset", "ett"), "--start and --preset exclude each other."),
-        (("--start", "prior", "--covariate", "x"), "--start and --covariate exclude each other."),
+        (("--start", "prior", "--covariate", "x"), "'x'"),
     ],
 )
 def test_what_does_not_go_with_pretrained_weights(run, path, tmp_path, words, message):

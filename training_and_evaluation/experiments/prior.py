@@ -15,7 +15,7 @@ import numpy as np
 
 from taylorformer.data_wrangler.checks import check_choice, check_integer
 from taylorformer.data_wrangler.provenance import devices
-from taylorformer.data_wrangler.tables.context_scaler import INPUT_SHAPES
+from taylorformer.data_wrangler.tables.context_scaler import input_shapes
 from taylorformer.data_wrangler.tasks.series_prior import (
     SeriesPrior,
     synthetic_series_tasks,
@@ -255,7 +255,7 @@ def train_prior(
         )
     # Without the optimizer, which is larger than the model.
     plain = Taylorformer(**settings.model_arguments)
-    plain.build(INPUT_SHAPES)
+    plain.build(input_shapes())
     plain.set_weights(model.get_weights())
     plain.save(folder / MODEL_FILE)
     return write_json(

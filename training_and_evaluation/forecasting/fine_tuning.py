@@ -21,7 +21,7 @@ from scipy import stats
 from taylorformer.data_wrangler.checks import check_choice, check_integer, check_number
 from taylorformer.data_wrangler.seeds import numbered_generator
 from taylorformer.data_wrangler.tables.context_batches import ContextBatches, with_shared_points
-from taylorformer.data_wrangler.tables.context_scaler import INPUT_SHAPES, NUM_X
+from taylorformer.data_wrangler.tables.context_scaler import NUM_X
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows
 from taylorformer.data_wrangler.tables.scaled_support import NUM_PARTS
 from taylorformer.data_wrangler.tables.split import evenly_spaced
@@ -124,14 +124,6 @@ class FineTuning:
     def is_synthetic(self, number: int) -> bool:
         """Tells whether the batch of this number is one of synthetic series."""
         return int((number + 1) * self.synthetic) > int(number * self.synthetic)
-
-
-def copied(model: Taylorformer) -> Taylorformer:
-    """Returns a model with the same arguments and weights, which can be trained by itself."""
-    copy: Taylorformer = type(model).from_config(model.get_config())
-    copy.build(INPUT_SHAPES)
-    copy.set_weights(model.get_weights())
-    return copy
 
 
 def fine_tune(
@@ -315,7 +307,8 @@ def _training_data(
     import tensorflow as tf
 
     prior = SeriesPrior()
-    specs = masked_specs(NUM_X, 1)
+    num_covariates = batches.covariates.num_covariates
+    specs = masked_specs(NUM_X + num_covariates, 1)
     if batches.support is not None:
         specs["y_support"] = tf.TensorSpec([None, 1, NUM_PARTS], tf.float64)
 
@@ -323,12 +316,24 @@ def _training_data(
         if not tuning.is_synthetic(number):
             return batches.draw(number)
         rng = numbered_generator(batches.seed, _SYNTHETIC, number)
-        batch = prior.draw(rng, tuning.batch_size)
+        batch = _with_mean_covariates(prior.draw(rng, tuning.batch_size), num_covariates)
         if batches.support is not None:
             batch["y_support"] = _no_support(len(batch["y_context"]))
         return batch
 
     return numbered_batches(batch_numbers(first_batch, None), draw, specs)
+
+
+def _with_mean_covariates(
+    batch: Mapping[str, np.ndarray], num_covariates: int
+) -> dict[str, np.ndarray]:
+    """Gives all points of synthetic series the mean of each covariate, which is 0."""
+    wider = dict(batch)
+    for name in ("x_context", "x_target"):
+        x = batch[name]
+        more = np.zeros((*x.shape[:-1], num_covariates), x.dtype)
+        wider[name] = np.concatenate([x, more], axis=-1)
+    return wider
 
 
 def _no_support(count: int) -> np.ndarray:
@@ -362,9 +367,11 @@ def _fingerprint(
         "support": None if batches.support is None else batches.support.get_config(),
         "context_length": validation.spec.context_length,
     }
+    if batches.covariates.num_covariates:
+        about["covariates"] = batches.covariates.get_config()
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for panel in (batches.panel, validation.panel):
-        for array in (panel.time, panel.values, panel.offsets):
+        for array in (panel.time, panel.values, panel.offsets, panel.covariates):
             digest.update(np.ascontiguousarray(array).tobytes())
     for number in range(batches.panel.num_series):
         digest.update(batches.periods(number, 0).tobytes())

@@ -113,7 +113,7 @@ class Forecaster(BaseEstimator):
     """Probabilistic forecasts of a table: fit, forecast, back-test, save and load.
 
     `fit` trains a model from nothing. With `start="prior"` it trains the pretrained model further,
-    a `PretrainedForecaster`, which suits short tables too and reads no covariates.
+    a `PretrainedForecaster`, which suits short tables too.
 
     Every model reads the same tables, parts and windows, and is scored alike. The rows of each
     series are split in the order of time. From nothing, scaling is measured on the training part
@@ -135,8 +135,7 @@ class Forecaster(BaseEstimator):
             reads. None: likewise.
         start: the weights that training begins with: "prior", another name in `PRETRAINED`, or the
             `.keras` file of a model that `taylorformer experiment prior` trained. None: new ones;
-            "auto": "prior", unless `model`, `preset`, `scaling` or `interpolate` are set or the
-            table has covariates.
+            "auto": "prior", unless `model`, `preset`, `scaling` or `interpolate` are set.
         model: "taylorformer", "tnp", "anp", "np", "autoformer" or "informer". None: that of the
             preset; without a preset, the Taylorformer.
         preset: the arguments of the model and how it is trained: a name in `PRESETS`, or a
@@ -333,7 +332,6 @@ class Forecaster(BaseEstimator):
             "time_zone": time_zone,
             "freq": freq,
         }
-        settings = settings.for_table(_has_covariates(data, covariate_columns))
         if settings.start is not None:
             self._train_further(
                 settings,
@@ -980,15 +978,6 @@ def _new_pretrained(settings: ForecasterSettings) -> PretrainedForecaster:
     return PretrainedForecaster(
         str(settings.start), seasons=seasons, **{name: given[name] for name in names}
     )
-
-
-def _has_covariates(data: Any, covariate_columns: Any) -> bool:
-    """Tells whether covariates are named, for a table or by the series themselves."""
-    if isinstance(data, Series):
-        return bool(data.covariate_columns)
-    if isinstance(data, Sequence) and not isinstance(data, str):
-        return any(isinstance(one, Series) and one.covariate_columns for one in data)
-    return len(covariate_columns) > 0
 
 
 def _fixed_windows(settings: ForecasterSettings) -> FixedWindows | None:

@@ -69,7 +69,11 @@ def suspect_series(
         return []
     spec = WindowSpec(length - num_scored, num_scored)
     inner = ContextWindows(
-        windows.panel, spec, lambda number, _: seasons[number].padded, windows.support
+        windows.panel,
+        spec,
+        lambda number, _: seasons[number].padded,
+        windows.support,
+        windows.covariates,
     )
     starts = (ends - spec.length)[numbers]
     scored = inner.scored(starts)

@@ -23,8 +23,9 @@ from taylorformer.data_wrangler.checks import (
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
 from taylorformer.data_wrangler.tables.columns import Columns
 from taylorformer.data_wrangler.tables.context_batches import ContextBatches
-from taylorformer.data_wrangler.tables.context_scaler import INPUT_SHAPES
+from taylorformer.data_wrangler.tables.context_scaler import NUM_X, input_shapes
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows
+from taylorformer.data_wrangler.tables.covariate_scaling import NO_COVARIATES, CovariateScaling
 from taylorformer.data_wrangler.tables.frames import ForeignTable, as_frame, check_frame
 from taylorformer.data_wrangler.tables.frequencies import (
     Frequency,
@@ -119,7 +120,8 @@ class PretrainedForecaster(BaseEstimator):
     Several targets are forecast one by one. `Forecaster.from_preset("prior")` makes one.
 
     `fit` trains the model further on a table, and keeps what it makes of it only where forecasts of
-    the validation part get better.
+    the validation part get better. Covariates can be read after it alone: they begin without any
+    effect.
 
     Args:
         preset: the name of the weights, see `PRETRAINED`, or the path of a `.keras` file that
@@ -226,7 +228,8 @@ class PretrainedForecaster(BaseEstimator):
             time_column: the column of time.
             target_columns: one name or several.
             id_column: tells several series apart.
-            covariate_columns: none: a pretrained model has no use for them.
+            covariate_columns: known ahead of time, for the rows to forecast too. They become
+                further dimensions of x, standardised by the training parts of all series.
             date_format: of dates.
             day_first: of dates.
             time_unit: of numbers that are dates.
@@ -252,11 +255,11 @@ class PretrainedForecaster(BaseEstimator):
             KeyboardInterrupt: the user stopped. After the first epoch the forecaster is fitted,
                 with the best weights so far.
         """
+        from taylorformer.model.wider_x import with_wider_x
         from taylorformer.training_and_evaluation.forecasting.fine_tuning import (
             FineTuning,
             KeptWeights,
             about_training,
-            copied,
             fine_tune,
         )
         from taylorformer.training_and_evaluation.training.resumable_fit import TrainingProgress
@@ -312,6 +315,7 @@ class PretrainedForecaster(BaseEstimator):
             )
         warn_once(odd.describe("the training"), describe_marks(marks_of(odd.kept(table.panel))))
         support = None if table.supports[0].is_everything else table.supports[0]
+        covariates = CovariateScaling.measure([part.training.covariate_values for part in parts])
         longest = max(self._rows_to_read(part.num_training, part.seasons) for part in parts)
         batches = ContextBatches(
             Panel([part.training for part in parts]),
@@ -321,6 +325,7 @@ class PretrainedForecaster(BaseEstimator):
             tuning.batch_size,
             seed,
             support,
+            covariates,
         )
         # In a short validation part shorter windows, so that there are some of them.
         num_scored = min(horizon, -(-max(part.num_validation for part in parts) // 2))
@@ -329,9 +334,10 @@ class PretrainedForecaster(BaseEstimator):
             WindowSpec(_rounded_up(longest), max(num_scored, 1)),
             lambda number, _: parts[number].seasons.padded,
             support,
+            covariates,
         )
         starts = validation_starts(parts, validation, num_scored)
-        model = copied(self._preset.load())
+        model = with_wider_x(self._preset.load(), covariates.num_covariates)
         sampled = _mirrored(model) if check_boolean("mirrored", self.mirrored) else model
         progress, kept = TrainingProgress(), KeptWeights(1.0)
         try:
@@ -354,6 +360,7 @@ class PretrainedForecaster(BaseEstimator):
                 if hasattr(self, "_mirrored"):
                     del self._mirrored  # It is made anew for the new weights.
                 self._time_unit = table.panel.time_unit
+                self._covariates = covariates
                 self.columns_ = columns
                 self.history_ = pd.DataFrame(progress.history)
                 self.borders_ = {
@@ -405,7 +412,7 @@ class PretrainedForecaster(BaseEstimator):
             time_column: the column of time.
             target_columns: one name or several.
             id_column: tells several series apart.
-            covariate_columns: none: a pretrained model has no use for them.
+            covariate_columns: those of `fit`, or none.
             date_format: of dates.
             day_first: of dates.
             time_unit: of numbers that are dates.
@@ -423,8 +430,9 @@ class PretrainedForecaster(BaseEstimator):
             The forecast, in the units of the table, with the seasons that were used.
 
         Raises:
-            TypeError, ValueError: a table that cannot be read, covariates, stamps of `future` that
-                do not follow, or no series that can be forecast.
+            TypeError, ValueError: a table that cannot be read, other covariates than those of
+                `fit`, or no `future` that has them, stamps of `future` that do not follow, or no
+                series that can be forecast.
         """
         num_samples = check_integer("num_samples", num_samples, 1)
         seed = check_integer("seed", seed, SMALLEST_SEED, LARGEST_SEED)
@@ -560,6 +568,7 @@ class PretrainedForecaster(BaseEstimator):
             spec,
             lambda number, _: jobs[number].seasons.padded,
             supports[first.column],
+            self._covariate_scaling,
         )
         starts = windows.panel.offsets[1:] - spec.length
         drawn = self.model_.sample(
@@ -612,7 +621,7 @@ class PretrainedForecaster(BaseEstimator):
             time_column: the column of time.
             target_columns: one name or several.
             id_column: tells several series apart.
-            covariate_columns: none.
+            covariate_columns: those of `fit`, or none.
             date_format: of dates.
             day_first: of dates.
             time_unit: of numbers that are dates.
@@ -701,7 +710,13 @@ class PretrainedForecaster(BaseEstimator):
             )
         series = [one.column(column) for one in kept for column in range(one.num_columns)]
         owners = [one for one in kept for _ in range(one.num_columns)]
-        windows = ContextWindows(Panel(series), spec, self._periods_at(series), table.supports[0])
+        windows = ContextWindows(
+            Panel(series),
+            spec,
+            self._periods_at(series),
+            table.supports[0],
+            self._covariate_scaling,
+        )
         # A window is identified by its first target less N_C.
         offsets = windows.panel.offsets[:-1] - spec.context_length
         pairs = list(zip(owners, offsets, strict=True))
@@ -765,21 +780,17 @@ class PretrainedForecaster(BaseEstimator):
             roles: which column plays which part.
         """
         data = as_frame(data)
-        covariates = roles["covariate_columns"]
-        if isinstance(covariates, str) or len(covariates):
-            raise ValueError(
-                "`covariate_columns` must be empty: a pretrained model reads none. "
-                f"Received: {covariates!r}; `Forecaster(...).fit(table, ...)` trains a model that "
-                "reads them"
-            )
         panel, columns = read_panel(
             data, lambda frame: self._columns_of(frame, roles, is_new), unsorted, duplicates
         )
-        if columns.covariate_columns:
+        expected = self.columns_.covariate_columns if hasattr(self, "columns_") else ()
+        if columns.covariate_columns != expected and not is_new:
+            need = (
+                f"{expected!r}, as in `fit`" if hasattr(self, "columns_") else "empty before `fit`"
+            )
             raise ValueError(
-                "`data` must be series without covariates: a pretrained model reads none. "
-                f"Received: {listed([repr(name) for name in columns.covariate_columns])}; "
-                "`Forecaster(...).fit(...)` trains a model that reads them"
+                f"`covariate_columns` must be {need}: covariates are learnt from a table alone. "
+                f"Received: {columns.covariate_columns!r}"
             )
         columns = columns.with_form_of(panel.series[0].stamps)
         if panel.num_series > 1 and columns.id_column is None:
@@ -798,6 +809,12 @@ class PretrainedForecaster(BaseEstimator):
         if hasattr(self, "columns_") and not (is_new or are_named):
             return self.columns_
         return Columns.resolve(frame, **roles)
+
+    @property
+    def _covariate_scaling(self) -> CovariateScaling:
+        """How the covariates of `fit` are scaled."""
+        scaling: CovariateScaling = getattr(self, "_covariates", NO_COVARIATES)
+        return scaling
 
     def _support(self, num_columns: int) -> ValueSupport:
         """Returns which values the D_y columns can have."""
@@ -877,6 +894,7 @@ class PretrainedForecaster(BaseEstimator):
             self._time_unit,
             self.report_,
             history_rows(self.history_),
+            self._covariates.get_config(),
         )
 
     def _checked_params(self) -> dict[str, Any]:
@@ -906,6 +924,9 @@ class PretrainedForecaster(BaseEstimator):
                 name: Borders(*times) for name, times in training.borders.items()
             }
             forecaster._time_unit = training.time_unit
+            forecaster._covariates = NO_COVARIATES
+            if training.covariates is not None:
+                forecaster._covariates = CovariateScaling.from_config(training.covariates)
             forecaster.report_ = dict(training.report)
             forecaster.history_ = pd.DataFrame(training.history)
         return forecaster
@@ -913,7 +934,7 @@ class PretrainedForecaster(BaseEstimator):
     def export(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes a SavedModel that reads the numbers of a table and forecasts in their units.
 
-        The endpoints are those of `Forecaster.export`, without covariates and `series`, and with
+        The endpoints are those of `Forecaster.export`, without `series`, and with
         the input `periods` `[B, 3]` (float64, in the unit of the times; 0 = none): seasons are
         searched for in Python, see `Forecast.seasons`, and not in the graph. D_y is 1. Rows that a
         context lacks in front have NaN in `y_context`.
@@ -931,14 +952,19 @@ class PretrainedForecaster(BaseEstimator):
 
         check_export_folder(folder, overwrite, "folder")
         support = self._support(1)
-        export_pretrained(self.model_, None if support.is_everything else support, folder)
+        export_pretrained(
+            self.model_,
+            None if support.is_everything else support,
+            self._covariate_scaling,
+            folder,
+        )
 
 
 def _mirrored(model: "Taylorformer") -> "ProbabilisticModel":
     from taylorformer.model.mirrored import MirroredModel
 
     mirrored = MirroredModel(model)
-    mirrored.build(INPUT_SHAPES)
+    mirrored.build(input_shapes(model.x_dims - NUM_X))
     return mirrored
 
 

@@ -70,6 +70,7 @@ class SavedTraining:
         time_unit: of these times. None: they are no dates.
         report: what training saw.
         history: one dictionary an epoch.
+        covariates: how they are scaled. None: there are none.
     """
 
     columns: Columns
@@ -77,6 +78,7 @@ class SavedTraining:
     time_unit: str | None
     report: Mapping[str, Any]
     history: list[dict[str, Any]]
+    covariates: Mapping[str, Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from taylorformer.data_wrangler.tables.array_ops import ArrayOps, tensorflow_ops
 from taylorformer.data_wrangler.tables.context_scaler import ContextScaler
+from taylorformer.data_wrangler.tables.covariate_scaling import CovariateScaling
 from taylorformer.data_wrangler.tables.scaler import ValueScaling, WindowScaler
 from taylorformer.data_wrangler.tables.seasons import NUM_PERIODS
 from taylorformer.data_wrangler.tables.value_support import ValueSupport
@@ -48,10 +49,7 @@ class _Requests:
             tf.TensorSpec(y, tf.float64, "y_context"),
             tf.TensorSpec([None, None], tf.float64, "time_target"),
         ]
-        if self._scaler.num_covariates:
-            covariates = [None, None, self._scaler.num_covariates]
-            specs.append(tf.TensorSpec(covariates, tf.float64, "covariates_context"))
-            specs.append(tf.TensorSpec(covariates, tf.float64, "covariates_target"))
+        specs += _covariate_specs(self._scaler.num_covariates)
         if self._num_series > 1:
             specs.append(tf.TensorSpec([None], tf.int32, "series"))
         if with_y_target:
@@ -117,9 +115,10 @@ def _inside(support: ValueSupport | None, ops: ArrayOps, name: str, y: tf.Tensor
 class _PretrainedRequests:
     """What a request to a pretrained model holds, and how a batch is made of it."""
 
-    def __init__(self, support: ValueSupport | None) -> None:
+    def __init__(self, support: ValueSupport | None, covariates: CovariateScaling) -> None:
         self._support = support
-        self._scaler = ContextScaler(support)
+        self._num_covariates = covariates.num_covariates
+        self._scaler = ContextScaler(support, covariates)
         self._ops = tensorflow_ops()
 
     @property
@@ -135,6 +134,7 @@ class _PretrainedRequests:
             tf.TensorSpec(y, tf.float64, "y_context"),
             tf.TensorSpec(time, tf.float64, "time_target"),
             tf.TensorSpec([None, NUM_PERIODS], tf.float64, "periods"),
+            *_covariate_specs(self._num_covariates),
         ]
         if with_y_target:
             specs.append(tf.TensorSpec(y, tf.float64, "y_target"))
@@ -156,12 +156,25 @@ class _PretrainedRequests:
         time = time - raw["time_target"][:, :1]
         observed = tf.concat([seen, scored], axis=1)
         num_context = tf.shape(y_context)[1]
+        covariates = None
+        if self._num_covariates:
+            parts = raw["covariates_context"], raw["covariates_target"]
+            covariates = tf.concat(parts, axis=1)
         batch, scaling = self._scaler.batch(
-            time, values, observed, num_context, raw["periods"], self._ops
+            time, values, observed, num_context, raw["periods"], self._ops, covariates
         )
         if "y_target" not in raw:
             del batch["y_target"]
         return batch, scaling
+
+
+def _covariate_specs(num_covariates: int) -> list[tf.TensorSpec]:
+    if not num_covariates:
+        return []
+    return [
+        tf.TensorSpec([None, None, num_covariates], tf.float64, f"covariates_{part}")
+        for part in ("context", "target")
+    ]
 
 
 def _time_of_last_context(time: tf.Tensor) -> tf.Tensor:
@@ -187,10 +200,13 @@ def export_forecaster(
 
 
 def export_pretrained(
-    model: ProbabilisticModel, support: ValueSupport | None, path: str | os.PathLike[str]
+    model: ProbabilisticModel,
+    support: ValueSupport | None,
+    covariates: CovariateScaling,
+    path: str | os.PathLike[str],
 ) -> None:
     """Writes a pretrained model as a SavedModel; see `PretrainedForecaster.export`."""
-    _export(model, _PretrainedRequests(support), path)
+    _export(model, _PretrainedRequests(support, covariates), path)
 
 
 def _export(

@@ -30,8 +30,8 @@ _OF_PRESET = ("scaling", "max_steps", "batch_size", "learning_rate")
 SEASONS_OF_MODEL = "model"
 """The value of `seasons` that leaves them to the model."""
 
-START_OF_TABLE = "auto"
-"""The value of `start` that leaves it to the other arguments and the table."""
+START_OF_ARGUMENTS = "auto"
+"""The value of `start` that leaves it to the other arguments."""
 
 _DEFAULT_START = "prior"
 # A day of quarter hours, as in the paper's ETT tables.
@@ -62,7 +62,6 @@ class ForecasterSettings:
         interpolate: whether the model interpolates uneven and missing rows.
         start: the name or the file of the pretrained weights that are trained further. None: a
             model is trained from nothing.
-        start_is_named: or else it was left to the table.
         arguments: all arguments of the constructor, with NumPy's numbers as plain ones.
     """
 
@@ -74,7 +73,6 @@ class ForecasterSettings:
     seasons: Any
     interpolate: bool
     start: str | None
-    start_is_named: bool
     arguments: Mapping[str, Any]
 
     @classmethod
@@ -89,7 +87,7 @@ class ForecasterSettings:
             for name in ("context_length", "horizon")
         }
         spec = WindowSpec(*(number or _DEFAULT_ROWS for number in rows.values()))
-        start, start_is_named = _checked_start(arguments)
+        start = _checked_start(arguments)
         seed = check_integer("seed", arguments["seed"], 0, LARGEST_TRAINING_SEED)
         fractions = check_fractions(arguments["fractions"])
         given = {name: arguments[name] for name in _OF_PRESET if arguments.get(name) is not None}
@@ -111,7 +109,7 @@ class ForecasterSettings:
         checked = {
             # A pretrained model chooses them by the table.
             **(rows if start is not None else dataclasses.asdict(spec)),
-            "start": start if start_is_named else START_OF_TABLE,
+            "start": _named_start(arguments),
             **{name: getattr(preset, name) for name in given},
             "fractions": fractions,
             "seed": seed,
@@ -134,7 +132,6 @@ class ForecasterSettings:
             seasons,
             interpolate,
             start,
-            start_is_named,
             {**arguments, **checked},
         )
 
@@ -146,18 +143,6 @@ class ForecasterSettings:
         """
         lower, upper, integers = (self.arguments[name] for name in ("lower", "upper", "integers"))
         return ValueSupport.of(lower, upper, integers, num_columns)
-
-    def for_table(self, has_covariates: bool) -> "ForecasterSettings":
-        """Returns the settings of the training on a table.
-
-        Args:
-            has_covariates: pretrained weights do not read them, so that a model is trained from
-                nothing, unless `start` is named.
-        """
-        if self.start is None or self.start_is_named or not has_covariates:
-            return self
-        rows = dataclasses.asdict(self.spec)
-        return dataclasses.replace(self, start=None, arguments={**self.arguments, **rows})
 
     @property
     def saved(self) -> dict[str, Any]:
@@ -174,33 +159,36 @@ class ForecasterSettings:
     def changes(self, arguments: Mapping[str, Any]) -> list[str]:
         """Names the arguments whose values are other ones now."""
         try:
-            settings = self.of(arguments)
-            now = settings.for_table(has_covariates=self.start is None).arguments
+            now = self.of(arguments).arguments
         except (TypeError, ValueError):
             # What cannot be used differs in at least one value, which is compared as it is.
             now = arguments
         return [name for name, value in self.arguments.items() if not _equal(now[name], value)]
 
 
-def _checked_start(arguments: Mapping[str, Any]) -> tuple[str | None, bool]:
-    """Returns the weights to begin with, and whether they were named."""
+def _named_start(arguments: Mapping[str, Any]) -> str | None:
+    """Returns what `start` is, checked."""
     start = arguments.get("start")
     if start is None:
-        return None, True
+        return None
     if is_model_file(start):
-        start = str(start)
-    else:
-        check_choice("start", start, (START_OF_TABLE, *PRETRAINED))
+        return str(start)
+    return str(check_choice("start", start, (START_OF_ARGUMENTS, *PRETRAINED)))
+
+
+def _checked_start(arguments: Mapping[str, Any]) -> str | None:
+    """Returns the weights to begin with; None: new ones."""
+    start = _named_start(arguments)
     others = [name for name in _OF_NEW_MODEL if arguments.get(name)]
-    if start == START_OF_TABLE:
-        return None if others else _DEFAULT_START, False
-    if others:
+    if start == START_OF_ARGUMENTS:
+        return None if others else _DEFAULT_START
+    if start is not None and others:
         named = ", ".join(f"{name}={arguments[name]!r}" for name in others)
         raise ValueError(
             "`start` must be None or 'auto' where arguments describe a model that is trained "
             f"from nothing. Received: start={start!r}, {named}"
         )
-    return start, True
+    return start
 
 
 def _equal(first: Any, second: Any) -> bool:

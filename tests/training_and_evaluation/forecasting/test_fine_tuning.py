@@ -197,8 +197,6 @@ def test_bad_arguments(weights):
         forecaster.fit(_table(3))
     with pytest.raises(ValueError, match="`fractions` must be three shares"):
         forecaster.fit(_table(), fractions=(0.5, 0.2))
-    with pytest.raises(ValueError, match="`covariate_columns` must be empty"):
-        forecaster.fit(_table().assign(z=1.0), covariate_columns=["z"])
     with pytest.raises(ValueError, match="`choose` must be one of"):
         FineTuning(choose="mse")
     with pytest.raises(ValueError, match="`synthetic` must be"):

@@ -150,11 +150,16 @@ def test_several_targets_are_forecast_one_by_one_and_it_says_so(forecaster, tabl
     # The name of a column is part of what its random numbers depend on.
     assert alone.samples.shape == (4, 1, 5, 1)
     assert np.isfinite(forecast.samples).all()
+    scores = forecaster.backtest(two, target_columns=["y", "z"], num_samples=4, num_windows=1)
+    assert scores.num_windows == 2
+    assert np.isfinite(scores.scores["free_running_crps"]).all()
 
 
 def test_covariates_are_refused_with_a_pointer_to_fit(forecaster, table):
-    with pytest.raises(ValueError, match=r"reads none.*fit"):
-        forecaster.forecast(table.assign(k=1.0), covariate_columns=["k"], target_columns="y")
+    table = table.assign(k=1.0)
+    message = r"`covariate_columns` must be empty before `fit`.*Received: \('k',\)"
+    with pytest.raises(ValueError, match=message):
+        forecaster.forecast(table, covariate_columns=["k"], target_columns="y")
 
 
 def test_odd_series_are_named_and_do_not_stop_the_others(forecaster, table):

@@ -9,7 +9,6 @@ import pytest
 from forecasting import TINY, tiny_prior, wave_table
 
 from taylorformer import Forecaster, PretrainedForecaster
-from taylorformer.data_wrangler import Series
 from taylorformer.training_and_evaluation.forecasting.fine_tuning import FineTuning
 from taylorformer.training_and_evaluation.forecasting.settings import ForecasterSettings
 
@@ -42,26 +41,24 @@ def _settings(**arguments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "has_covariates", "start"),
+    ("arguments", "start"),
     [
-        ({}, False, "prior"),
-        ({}, True, None),
-        ({"start": "prior"}, True, "prior"),
-        ({"start": None}, False, None),
-        ({"preset": "ett"}, False, None),
-        ({"model": "tnp"}, False, None),
-        ({"scaling": "standard"}, False, None),
-        ({"model": "informer", "interpolate": True}, False, None),
-        ({"interpolate": False, "max_steps": 10}, False, "prior"),
+        ({}, "prior"),
+        ({"start": "prior"}, "prior"),
+        ({"start": None}, None),
+        ({"preset": "ett"}, None),
+        ({"model": "tnp"}, None),
+        ({"scaling": "standard"}, None),
+        ({"model": "informer", "interpolate": True}, None),
+        ({"interpolate": False, "max_steps": 10}, "prior"),
     ],
 )
-def test_training_begins_with_the_prior_unless_a_model_is_described(
-    arguments, has_covariates, start
-):
-    settings = _settings(**arguments).for_table(has_covariates)
+def test_training_begins_with_the_prior_unless_a_model_is_described(arguments, start):
+    settings = _settings(**arguments)
     assert settings.start == start
     rows = {name: settings.arguments[name] for name in ("horizon", "context_length")}
     assert rows == dict.fromkeys(rows, 96 if start is None else None)
+    assert settings.changes({**Forecaster(start="auto").get_params(), **arguments}) == []
 
 
 @pytest.mark.parametrize(
@@ -153,19 +150,3 @@ def test_each_fit_replaces_the_one_before(weights, table):
     forecaster.set_params(preset=TINY, start="auto").fit(table)
     assert not hasattr(forecaster, "pretrained_") and hasattr(forecaster, "scaler_")
     assert forecaster.forecast(table, num_samples=2).samples.shape == (2, 1, 4, 1)
-
-
-def test_covariates_are_read_by_a_new_model(table, tmp_path):
-    table = table.assign(price=np.arange(len(table)) % 5)
-    series = Series.from_frame(table, "ds", "y", covariate_columns=["price"])
-    for data, roles in ((table, {"covariate_columns": ["price"]}), ([series], {})):
-        forecaster = Forecaster(4, 6, start="auto", max_steps=1, batch_size=2, run_eagerly=True)
-        forecaster.fit(data, **roles)
-        assert not hasattr(forecaster, "pretrained_")
-        assert forecaster.columns_.covariate_columns == ("price",)
-    # Nothing was changed by the user, and a file says what was trained.
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", category=UserWarning)
-        forecaster.save(tmp_path)
-    again = Forecaster.load(tmp_path)
-    assert again.plan() == forecaster.plan() and not hasattr(again, "pretrained_")
