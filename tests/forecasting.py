@@ -1,5 +1,6 @@
 """Tiny tables and a tiny preset that the tests of the Forecaster share."""
 
+import keras
 import numpy as np
 import pandas as pd
 
@@ -94,3 +95,16 @@ def tiny_prior(path):
     model.build(input_shapes())
     model.save(path)
     return path
+
+
+class StopAfterFirstEpoch(keras.callbacks.Callback):
+    """Stops a training as a user does, and keeps the numbers of the epochs that began."""
+
+    def __init__(self, stops=True):
+        super().__init__()
+        self.stops, self.epochs = stops, []
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epochs.append(epoch)
+        if self.stops and epoch == 1:
+            raise KeyboardInterrupt

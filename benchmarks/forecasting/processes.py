@@ -46,7 +46,7 @@ _GP_KERNELS = {
 _ARMA_ORDERS = {"ar(1)": (1, 0), "ar(2)": (2, 0), "arma(1, 1)": (1, 1), "arma(2, 1)": (2, 1)}
 # Partial autocorrelations and coefficients of the moving average are below this.
 _LARGEST = 0.95
-# Weights of so many earlier shocks: 0.95^2000 is below 1e-44.
+# Weights of so many earlier shocks. What is drawn and its true distribution have the same ones.
 _NUM_WEIGHTS = 2000
 
 

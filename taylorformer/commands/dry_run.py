@@ -18,15 +18,20 @@ _LABEL_WIDTH = 11
 
 
 def show_table(
-    frame: "pd.DataFrame", columns: "Columns", disorder: Mapping[str, Any], seasons: Any
+    frame: "pd.DataFrame",
+    columns: "Columns",
+    disorder: Mapping[str, Any],
+    seasons: Any,
+    last_words: str = "Nothing was forecast.",
 ) -> None:
-    """Says what a forecast without training would read, and which seasons the rows show.
+    """Says what a pretrained model would read, and which seasons the rows show.
 
     Args:
         frame: the table.
         columns: of the table.
         disorder: the arguments of `split_table` on rows that are not in order.
         seasons: those that were named, see `choose_seasons`.
+        last_words: what was not done.
 
     Raises:
         ValueError: rows in disorder, or seasons that cannot be read.
@@ -38,7 +43,7 @@ def show_table(
     _show_series(frame, columns)
     click.echo()
     _show_seasons(split_table(frame, columns, **disorder), seasons)
-    click.echo("\nNothing was forecast.")
+    click.echo(f"\n{last_words}")
 
 
 def _show_seasons(series: "Sequence[Series]", seasons: Any) -> None:

@@ -12,7 +12,6 @@ from taylorformer.commands import options
 from taylorformer.commands.dry_run import show_plan, show_table
 from taylorformer.commands.outputs import check_output, check_output_folder, overwrite_option
 from taylorformer.commands.table_file import TableFile, with_table_file
-from taylorformer.training_and_evaluation.forecasting.settings import START_OF_ARGUMENTS
 from taylorformer.training_and_evaluation.model_kinds import MODEL_KINDS
 
 if TYPE_CHECKING:
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
 
 _CHECKPOINT = "training.npz"
 _OF_PRESET = "that of the preset"
-_NO_START = "none"
+_OF_TRAINING = "that of the preset, or of FineTuning with --start"
+_NO_START, _START_OF_ARGUMENTS = "none", "auto"
 # The shares of the parts: those of the paper's ETT tables.
 _DEFAULT_FRACTIONS = (0.69, 0.11, 0.20)
 _DEFAULT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -204,9 +204,9 @@ _MOST_SHOWN_SEASONS = 3
     help="Values about the last one of the context, or about the training mean.",
 )
 @_support_options
-@options.number_option("--max-steps", _OF_PRESET, "Training steps.")
-@options.number_option("--batch-size", _OF_PRESET, "Windows in a training step.")
-@options.learning_rate_option(_OF_PRESET)
+@options.number_option("--max-steps", _OF_TRAINING, "Training steps.")
+@options.number_option("--batch-size", _OF_TRAINING, "Windows in a training step.")
+@options.learning_rate_option(_OF_TRAINING)
 @click.option(
     "--fractions",
     type=float,
@@ -260,7 +260,7 @@ def fit(
     options.refuse_both("--resume", resume, "--overwrite", overwrite)
     if start == _NO_START:
         start = None
-    is_pretrained = start not in (None, START_OF_ARGUMENTS)
+    is_pretrained = start not in (None, _START_OF_ARGUMENTS)
     for name, value in (
         ("--architecture", model_name),
         ("--preset", preset),
@@ -349,7 +349,7 @@ def _show_plan(
         rows = spec.context_length, spec.horizon
         show_plan(frame, columns, disorder, *rows, settings.fractions, seasons)
     else:
-        show_table(frame, columns, disorder, seasons)
+        show_table(frame, columns, disorder, seasons, "Nothing was trained.")
 
 
 def _resolve_columns(frame: Any, given: Mapping[str, Any], freq: str | None) -> "Columns":

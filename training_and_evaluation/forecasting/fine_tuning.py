@@ -178,7 +178,9 @@ def fine_tune(
         plan,
         checkpoint=checkpoint,
         resume=resume,
-        fingerprint=_fingerprint(model, batches, validation, starts, tuning),
+        fingerprint=_fingerprint(
+            model, batches, validation, starts, tuning, is_mirrored=sampled is not model
+        ),
         callbacks=callbacks,
         progress=progress,
         choice=choice,
@@ -357,6 +359,7 @@ def _fingerprint(
     validation: ContextWindows,
     starts: np.ndarray,
     tuning: FineTuning,
+    is_mirrored: bool,
 ) -> str:
     """Digests everything that the weights after each step depend on, and which are kept."""
     about = {
@@ -367,8 +370,8 @@ def _fingerprint(
         "support": None if batches.support is None else batches.support.get_config(),
         "context_length": validation.spec.context_length,
     }
-    if batches.covariates.num_covariates:
-        about["covariates"] = batches.covariates.get_config()
+    if is_mirrored:
+        about["mirrored"] = True
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for panel in (batches.panel, validation.panel):
         for array in (panel.time, panel.values, panel.offsets, panel.covariates):

@@ -151,7 +151,7 @@ class Forecaster(BaseEstimator):
         lower: the least value that a target can have: a number, one for each target (None for
             none), or None. Samples, quantiles and means lie inside; the density has the Jacobian.
             A value no further from a bound than 1 % of the usual move of its series counts as the
-            bound.
+            bound. Several targets of pretrained weights must have the same bounds.
         upper: the largest value, likewise.
         integers: whether targets are whole numbers, such as counts: True, or one for each target.
             Samples are whole then, and densities are probabilities.
@@ -159,7 +159,8 @@ class Forecaster(BaseEstimator):
             those that at least half of the series show three times or more in the training part,
             see `choose_seasons`; None: none; a number of steps, a length of time such as "7 days",
             or up to three. "model": "auto" for Autoformer and Informer, which read no other times,
-            and for pretrained weights; none for the other models.
+            and for pretrained weights, where each series has those that it shows; none for the
+            other models.
         interpolate: for Autoformer and Informer, which have fixed lengths and read an even grid:
             interpolate uneven times and missing rows linearly onto one. Otherwise these are an
             error that names the first such row.
@@ -512,6 +513,9 @@ class Forecaster(BaseEstimator):
     ) -> Forecast:
         """Forecasts what comes after the last row of every series.
 
+        With `start` it is `PretrainedForecaster.forecast`: nothing of a series is measured in
+        training, so that new ones are forecast as all others.
+
         Where there are several series, one that cannot be forecast does not stop the others: it is
         left out, and named in one warning and in `Forecast.left_out`. These are series without a
         value of every target, and those whose scale or whose next stamps cannot be known: a series
@@ -713,6 +717,8 @@ class Forecaster(BaseEstimator):
 
         Where there are several series, those without a window to score, and those that were not
         there in training, are left out, and named in one warning and in `Backtest.left_out`.
+        With `start` it is `PretrainedForecaster.backtest`: of new series the last fifth is scored,
+        and the seasonal line is there wherever the rows show a season.
 
         Args:
             data: the table of training, or a longer one.
@@ -739,7 +745,7 @@ class Forecaster(BaseEstimator):
             NotFittedError: before `fit`.
             ValueError: a table that cannot be read, a part that is too short, no series that was
                 there in training, or nothing to score; for Autoformer and Informer another
-                horizon, and windows with uneven or missing rows.
+                horizon, and windows with uneven or missing rows; with `start` `context_inside`.
         """
         self._check_fitted()
         if hasattr(self, "pretrained_"):
@@ -900,7 +906,8 @@ class Forecaster(BaseEstimator):
     def export(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes a SavedModel that reads the numbers of a table and forecasts in their units.
 
-        TensorFlow alone serves it. Of Autoformer and Informer N_C and N_T are those of training.
+        TensorFlow alone serves it. With `start` it is that of `PretrainedForecaster.export`, whose
+        inputs differ. Of Autoformer and Informer N_C and N_T are those of training.
         Endpoints:
 
         - `serving_default`: `time_context` `[B, N_C]` and `time_target` `[B, N_T]` (float64: for
@@ -974,9 +981,8 @@ def _new_pretrained(settings: ForecasterSettings) -> PretrainedForecaster:
     """Makes the forecaster whose weights are trained further."""
     given = settings.arguments
     names = ("horizon", "context_length", "lower", "upper", "integers")
-    seasons = "auto" if given["seasons"] == SEASONS_OF_MODEL else given["seasons"]
     return PretrainedForecaster(
-        str(settings.start), seasons=seasons, **{name: given[name] for name in names}
+        str(settings.start), seasons=settings.seasons, **{name: given[name] for name in names}
     )
 
 

@@ -785,12 +785,11 @@ class PretrainedForecaster(BaseEstimator):
         )
         expected = self.columns_.covariate_columns if hasattr(self, "columns_") else ()
         if columns.covariate_columns != expected and not is_new:
-            need = (
-                f"{expected!r}, as in `fit`" if hasattr(self, "columns_") else "empty before `fit`"
-            )
+            need = f"{expected!r}, as in `fit`"
+            if not hasattr(self, "columns_"):
+                need = "empty before `fit`, which learns them (`taylorformer fit --start prior`)"
             raise ValueError(
-                f"`covariate_columns` must be {need}: covariates are learnt from a table alone. "
-                f"Received: {columns.covariate_columns!r}"
+                f"`covariate_columns` must be {need}. Received: {columns.covariate_columns!r}"
             )
         columns = columns.with_form_of(panel.series[0].stamps)
         if panel.num_series > 1 and columns.id_column is None:

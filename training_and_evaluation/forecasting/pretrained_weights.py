@@ -84,10 +84,15 @@ def _load_model(path: Path) -> "Taylorformer":
     model = keras.saving.load_model(path, compile=False)
     if not isinstance(model, Taylorformer) or (model.x_dims, model.y_dims) != (NUM_X, 1):
         raise ValueError(
-            f"`preset` must be a Taylorformer of D_x = {NUM_X} and D_y = 1, as `taylorformer "
-            f"experiment prior` trains it. Received: {type(model).__name__} in {path}"
+            f"{path} must hold a Taylorformer of D_x = {NUM_X} and D_y = 1, as `taylorformer "
+            f"experiment prior` trains it. Received: {_describe(model)}"
         )
     return model
+
+
+def _describe(model: Any) -> str:
+    dims = [getattr(model, name, None) for name in ("x_dims", "y_dims")]
+    return f"{type(model).__name__} of D_x = {dims[0]} and D_y = {dims[1]}"
 
 
 PRETRAINED: Mapping[str, PretrainedPreset] = {

@@ -70,7 +70,7 @@ class SavedTraining:
         time_unit: of these times. None: they are no dates.
         report: what training saw.
         history: one dictionary an epoch.
-        covariates: how they are scaled. None: there are none.
+        covariates: how they are scaled. None: it was written before there were any.
     """
 
     columns: Columns

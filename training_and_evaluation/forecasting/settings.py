@@ -53,8 +53,8 @@ class ForecasterSettings:
         (4, (0.6, 0.2, 0.2), 60)
 
     Attributes:
-        spec: N_C and N_T.
-        preset: the preset, with the arguments put in that take the part of its values.
+        spec: N_C and N_T of a training from nothing.
+        preset: the preset of one, with the arguments put in that take the part of its values.
         fractions: shares of the training, validation and test part.
         seed: of the training.
         run_eagerly: train without graphs.
@@ -121,8 +121,8 @@ class ForecasterSettings:
             "interpolate": interpolate,
         }
         if seasons == SEASONS_OF_MODEL:
-            # Without time features these models know no times.
-            seasons = "auto" if preset.kind.reads_even_grid else None
+            # Without time features Autoformer and Informer know no times.
+            seasons = "auto" if preset.kind.reads_even_grid or start is not None else None
         return cls(
             spec,
             preset,
@@ -152,9 +152,7 @@ class ForecasterSettings:
     @property
     def saved_start(self) -> dict[str, Any]:
         """The arguments of a training that began with pretrained weights, for a file."""
-        # A file of the user may not be there when it is loaded; the model is saved beside.
-        start = _DEFAULT_START if is_model_file(self.start) else self.arguments["start"]
-        return {**self.arguments, "start": start, "fractions": list(self.fractions)}
+        return {**self.arguments, "fractions": list(self.fractions)}
 
     def changes(self, arguments: Mapping[str, Any]) -> list[str]:
         """Names the arguments whose values are other ones now."""
@@ -173,7 +171,10 @@ def _named_start(arguments: Mapping[str, Any]) -> str | None:
         return None
     if is_model_file(start):
         return str(start)
-    return str(check_choice("start", start, (START_OF_ARGUMENTS, *PRETRAINED)))
+    try:
+        return str(check_choice("start", start, (START_OF_ARGUMENTS, *PRETRAINED)))
+    except ValueError as error:
+        raise ValueError(f"{error}; it may also be None, or the path of a .keras file") from None
 
 
 def _checked_start(arguments: Mapping[str, Any]) -> str | None:

@@ -1,10 +1,9 @@
 """Pretrained weights that are trained on a table: never worse by the score, stopped and resumed."""
 
-import keras
 import numpy as np
 import pandas as pd
 import pytest
-from forecasting import tiny_prior
+from forecasting import StopAfterFirstEpoch, tiny_prior
 
 from taylorformer import Forecaster
 from taylorformer.training_and_evaluation.forecasting import fine_tuning
@@ -137,19 +136,19 @@ def test_weights_are_drawn_back_as_far_as_scores_cannot_tell(num_disjoint, by_we
     assert model.get_weights() == [share]
 
 
-class _Stop(keras.callbacks.Callback):
-    def on_epoch_begin(self, epoch, logs=None):
-        if epoch == 1:
-            raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("choose", ["crps", pytest.param("nll", marks=pytest.mark.slow)])
 def test_a_stopped_training_resumes_to_the_last_bit(weights, tmp_path, choose):
     tuning = FineTuning(**_TUNING, learning_rate=1e-2, choose=choose)
     straight = _forecaster(weights).fit(_table(), tuning=tuning, **_EAGERLY)
     stopped, checkpoint = _forecaster(weights), tmp_path / "training.npz"
     with pytest.raises(KeyboardInterrupt):
-        stopped.fit(_table(), tuning=tuning, checkpoint=checkpoint, callbacks=[_Stop()], **_EAGERLY)
+        stopped.fit(
+            _table(),
+            tuning=tuning,
+            checkpoint=checkpoint,
+            callbacks=[StopAfterFirstEpoch()],
+            **_EAGERLY,
+        )
     assert stopped.report_["training_steps"] == 2
     other = _table()
     other.loc[40, "y"] += 1

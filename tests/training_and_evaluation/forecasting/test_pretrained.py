@@ -157,7 +157,9 @@ def test_several_targets_are_forecast_one_by_one_and_it_says_so(forecaster, tabl
 
 def test_covariates_are_refused_with_a_pointer_to_fit(forecaster, table):
     table = table.assign(k=1.0)
-    message = r"`covariate_columns` must be empty before `fit`.*Received: \('k',\)"
+    message = (
+        r"`covariate_columns` must be empty before `fit`, which learns them.*Received: \('k',\)"
+    )
     with pytest.raises(ValueError, match=message):
         forecaster.forecast(table, covariate_columns=["k"], target_columns="y")
 

@@ -1,12 +1,17 @@
 """Covariates of a table, read by pretrained weights that were trained on it."""
 
+import functools
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
-from forecasting import tiny_prior
+from forecasting import StopAfterFirstEpoch, tiny_prior
 
-from taylorformer import Forecaster
+from taylorformer import Forecaster, PretrainedForecaster
 from taylorformer.data_wrangler import Series
+from taylorformer.training_and_evaluation.forecasting import fine_tuning
+from taylorformer.training_and_evaluation.forecasting.fine_tuning import FineTuning
 from taylorformer.training_and_evaluation.forecasting.pretrained_weights import find_pretrained
 
 # A tiny model understands nothing, and a forecaster says so.
@@ -158,17 +163,38 @@ def test_they_are_saved_loaded_and_served(fitted, table, future, tmp_path):
 
 
 def test_a_stopped_training_continues_and_other_covariates_are_another_one(
-    weights, table, tmp_path
+    weights, table, tmp_path, monkeypatch
 ):
-    def fit(checkpoint, data, **arguments):
-        return _forecaster(weights, max_steps=4).fit(
-            data, checkpoint=checkpoint, **_ROLES, **arguments
-        )
-
-    checkpoint = tmp_path / "training.npz"
-    first = fit(checkpoint, table)
-    again = fit(checkpoint, table, resume=True)
-    for ours, theirs in zip(first.model_.get_weights(), again.model_.get_weights(), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    tuning = functools.partial(FineTuning, steps_per_epoch=2)
+    monkeypatch.setattr(fine_tuning, "FineTuning", tuning)
+    straight = _forecaster(weights).fit(table, **_ROLES)
+    stopped, arguments = _forecaster(weights), {**_ROLES, "checkpoint": tmp_path / "training.npz"}
+    with pytest.raises(KeyboardInterrupt):
+        stopped.fit(table, callbacks=[StopAfterFirstEpoch()], **arguments)
+    other = table.assign(price=1.0 * np.arange(_ROWS))
     with pytest.raises(ValueError, match="training can only resume with the data"):
-        fit(checkpoint, table.assign(price=1.0 * np.arange(_ROWS)), resume=True)
+        stopped.fit(other, resume=True, **arguments)
+    stopped.fit(table, resume=True, **arguments)
+    for one, two in zip(stopped.model_.get_weights(), straight.model_.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_mirrored_forecasts_of_counts_and_files_of_before(weights, table, future, tmp_path):
+    pretrained = PretrainedForecaster(
+        weights, horizon=_HORIZON, seasons=7, lower=0, integers=True, mirrored=True
+    )
+    counts = table.assign(y=table["y"].round())
+    pretrained.fit(counts, tuning=FineTuning(max_steps=2, batch_size=4), run_eagerly=True, **_ROLES)
+    samples = _samples(pretrained, counts, future)
+    assert (samples == samples.round()).all() and samples.min() >= 0
+    plain = PretrainedForecaster(weights, horizon=_HORIZON, seasons=7)
+    bare = table[["ds", "y"]]
+    plain.fit(bare, tuning=FineTuning(max_steps=1, batch_size=4), run_eagerly=True)
+    plain.save(tmp_path)
+    path = tmp_path / "forecaster.json"
+    content = json.loads(path.read_text())
+    del content["pretrained"]["training"]["covariates"]
+    path.write_text(json.dumps(content))
+    np.testing.assert_array_equal(
+        _samples(Forecaster.load(tmp_path), bare, None), _samples(plain, bare, None)
+    )
