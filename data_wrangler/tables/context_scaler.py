@@ -11,7 +11,11 @@ from typing import Any
 import numpy as np
 
 from taylorformer.data_wrangler.tables.array_ops import NUMPY_OPS, ArrayOps
-from taylorformer.data_wrangler.tables.covariate_scaling import NO_COVARIATES, CovariateScaling
+from taylorformer.data_wrangler.tables.covariate_scaling import (
+    FURTHEST_READ,
+    NO_COVARIATES,
+    CovariateScaling,
+)
 from taylorformer.data_wrangler.tables.scaler import ValueScaling
 from taylorformer.data_wrangler.tables.seasons import NUM_PERIODS, season_phases
 from taylorformer.data_wrangler.tables.value_support import SupportTransform, ValueSupport
@@ -43,9 +47,6 @@ _SPREAD_OF_INTEGERS = 0.5
 FURTHEST_TRAINED = 30.0
 """Beyond so many spreads of its context a target says nothing about others: no model is trained on
 it."""
-
-# How far from the mean of the context a value is read, in spreads: further out nothing was trained.
-_FURTHEST_READ = 20.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -241,7 +242,7 @@ class ContextScaler:
         y = scaling.model_input(values, is_value)
         batch = {
             "x_context": x[:, context],
-            "y_context": ops.clip(y[:, context], -_FURTHEST_READ, _FURTHEST_READ),
+            "y_context": ops.clip(y[:, context], -FURTHEST_READ, FURTHEST_READ),
             "x_target": x[:, target],
             "y_target": y[:, target],
             "context_mask": observed[:, context],

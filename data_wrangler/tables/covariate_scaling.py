@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from taylorformer.data_wrangler.tables.array_ops import NUMPY_OPS, ArrayOps
-from taylorformer.data_wrangler.tables.training_statistics import measure_covariates
+from taylorformer.data_wrangler.tables.training_statistics import (
+    measure_covariates,
+    standardized_covariates,
+)
 
-# How far from the mean a covariate is read, in spreads: further out nothing was trained.
-_FURTHEST_READ = 20.0
+FURTHEST_READ = 20.0
+"""How many spreads from its mean a number is read: further out no pretrained model was trained."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +50,9 @@ class CovariateScaling:
 
     def scale(self, covariates: Any, ops: ArrayOps = NUMPY_OPS) -> Any:
         """Standardises covariates `[..., D_c]` in user units; returns float32."""
-        scaled = (covariates - np.array(self.center)) / np.array(self.spread)
-        return ops.cast(ops.clip(scaled, -_FURTHEST_READ, _FURTHEST_READ), "float32")
+        center, spread = np.array(self.center), np.array(self.spread)
+        scaled = standardized_covariates(covariates, center, spread)
+        return ops.cast(ops.clip(scaled, -FURTHEST_READ, FURTHEST_READ), "float32")
 
     def get_config(self) -> dict[str, Any]:
         """Returns the attributes, as JSON can hold them."""

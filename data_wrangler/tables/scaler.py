@@ -19,6 +19,7 @@ from taylorformer.data_wrangler.tables.stamps import NANOSECONDS
 from taylorformer.data_wrangler.tables.training_statistics import (
     measure_covariates,
     measure_panel,
+    standardized_covariates,
 )
 from taylorformer.data_wrangler.tables.value_support import SupportTransform, ValueSupport
 
@@ -351,7 +352,9 @@ class WindowScaler:
         x = elapsed / self.half_span + self.x_of_last_context
         x = ops.cast(x, "float32")[..., np.newaxis]
         if self.num_covariates:
-            covariates = (covariates - self.covariate_center) / self.covariate_spread
+            covariates = standardized_covariates(
+                covariates, self.covariate_center, self.covariate_spread
+            )
             x = ops.join(x, ops.cast(covariates, "float32"))
         if self.periods:
             padded = np.array([[*self.periods, *[0.0] * (NUM_PERIODS - len(self.periods))]])

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,6 +59,11 @@ def measure_covariates(covariates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             deviation = float(np.std((column - center[index]) / size))
         spread[index] = (deviation if deviation > _ROUNDING else 1.0) * size
     return center, spread
+
+
+def standardized_covariates(covariates: Any, center: Any, spread: Any) -> Any:
+    """Returns covariates `[..., D_c]` less their mean `[D_c]`, over their spread `[D_c]`."""
+    return (covariates - center) / spread
 
 
 def measure_panel(

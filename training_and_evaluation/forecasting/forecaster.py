@@ -888,7 +888,7 @@ class Forecaster(BaseEstimator):
                 stacklevel=2,
             )
         if hasattr(self, "pretrained_"):
-            self.pretrained_.save(folder, overwrite, self.settings_.saved_start)
+            self.pretrained_.save(folder, overwrite, self.settings_.arguments)
             return
         saved = SavedForecaster(
             self.settings_.saved,

@@ -73,7 +73,6 @@ from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
     SavedPretrained,
     SavedTraining,
     history_rows,
-    with_tuples,
 )
 from taylorformer.training_and_evaluation.forecasting.table_reading import (
     ID_COLUMN,
@@ -914,7 +913,7 @@ class PretrainedForecaster(BaseEstimator):
     @classmethod
     def from_saved(cls, saved: SavedPretrained, model: "Taylorformer") -> "PretrainedForecaster":
         """Makes a forecaster of what `save` wrote."""
-        forecaster = cls(**with_tuples(saved.settings))
+        forecaster = cls(**saved.settings)
         forecaster._model = model
         training = saved.training
         if training is not None:

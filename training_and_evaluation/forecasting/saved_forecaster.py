@@ -56,8 +56,8 @@ class SavedPretrained:
             training = SavedTraining(**{**training, "columns": columns})
         forecaster = content.get("forecaster")
         if forecaster is not None:
-            forecaster = with_tuples(forecaster)
-        return cls(content["settings"], content["version"], training, forecaster)
+            forecaster = _with_tuples(forecaster)
+        return cls(_with_tuples(content["settings"]), content["version"], training, forecaster)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +122,7 @@ class SavedForecaster:
     @classmethod
     def from_content(cls, content: Mapping[str, Any]) -> "SavedForecaster":
         """Makes it of the content of the file."""
-        settings = with_tuples(content["settings"])
+        settings = _with_tuples(content["settings"])
         settings["preset"] = ForecastPreset.from_config(settings["preset"])
         low, high = content["x_range"]
         return cls(
@@ -136,7 +136,7 @@ class SavedForecaster:
         )
 
 
-def with_tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _with_tuples(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the arguments of a forecaster with tuples where JSON has lists."""
     return {
         name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()

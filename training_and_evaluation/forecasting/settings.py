@@ -87,7 +87,8 @@ class ForecasterSettings:
             for name in ("context_length", "horizon")
         }
         spec = WindowSpec(*(number or _DEFAULT_ROWS for number in rows.values()))
-        start = _checked_start(arguments)
+        named_start = _named_start(arguments)
+        start = _chosen_start(named_start, arguments)
         seed = check_integer("seed", arguments["seed"], 0, LARGEST_TRAINING_SEED)
         fractions = check_fractions(arguments["fractions"])
         given = {name: arguments[name] for name in _OF_PRESET if arguments.get(name) is not None}
@@ -109,7 +110,7 @@ class ForecasterSettings:
         checked = {
             # A pretrained model chooses them by the table.
             **(rows if start is not None else dataclasses.asdict(spec)),
-            "start": _named_start(arguments),
+            "start": named_start,
             **{name: getattr(preset, name) for name in given},
             "fractions": fractions,
             "seed": seed,
@@ -149,11 +150,6 @@ class ForecasterSettings:
         """The arguments for a file, with the whole preset, which names the model."""
         return {**self.arguments, "preset": self.preset}
 
-    @property
-    def saved_start(self) -> dict[str, Any]:
-        """The arguments of a training that began with pretrained weights, for a file."""
-        return {**self.arguments, "fractions": list(self.fractions)}
-
     def changes(self, arguments: Mapping[str, Any]) -> list[str]:
         """Names the arguments whose values are other ones now."""
         try:
@@ -177,9 +173,8 @@ def _named_start(arguments: Mapping[str, Any]) -> str | None:
         raise ValueError(f"{error}; it may also be None, or the path of a .keras file") from None
 
 
-def _checked_start(arguments: Mapping[str, Any]) -> str | None:
-    """Returns the weights to begin with; None: new ones."""
-    start = _named_start(arguments)
+def _chosen_start(start: str | None, arguments: Mapping[str, Any]) -> str | None:
+    """Returns the weights to begin with, given what `start` is; None: new ones."""
     others = [name for name in _OF_NEW_MODEL if arguments.get(name)]
     if start == START_OF_ARGUMENTS:
         return None if others else _DEFAULT_START
