@@ -13,6 +13,7 @@ from .experiments.scores import score_tasks
 from .experiments.settings import ExperimentSettings
 from .forecasting.backtest import Backtest
 from .forecasting.demo import DemoSettings, run_demo
+from .forecasting.fine_tuning import FineTuning
 from .forecasting.forecast import Forecast
 from .forecasting.forecaster import Forecaster
 from .forecasting.naive import last_difference, last_value, seasonal
@@ -38,6 +39,7 @@ __all__ = [
     "ExperimentRun",
     "ExperimentSettings",
     "ExperimentTask",
+    "FineTuning",
     "Forecast",
     "ForecastPreset",
     "Forecaster",

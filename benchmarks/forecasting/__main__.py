@@ -18,7 +18,8 @@ The lines are `zero-shot`, the pretrained model that is told the stamps and the 
 where it is named: the mixture of the model and its mirror image; naive lines (`naive`, see
 `naive.py`); classical models (`peers`: see `benchmarks/peers/run.py` for their environment); and,
 with `--fit`, the compact preset, fitted to each single series, which takes minutes each. Where it
-is named, `fit-prior` trains the pretrained model on each single series.
+is named, `fit-prior` trains the pretrained model on each single series, and on all series of a
+frequency of a competition set.
 In competition sets the naive and classical lines are the baselines that come with the data, which
 are always there.
 

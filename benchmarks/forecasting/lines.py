@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.forecasting import naive, peer_cache
 from benchmarks.forecasting.sets import Single, Window, by_season_and_horizon, history
@@ -23,7 +24,8 @@ ABOUT = {
     "zero-shot-bare": "the pretrained model, given the steps 0, 1, 2, ...; it detects seasons",
     MIRRORED: "as zero-shot, half of the samples from the mirror image of the model",
     FIT: "the compact preset, fitted to all rows before the first target",
-    FIT_PRIOR: "the pretrained model, told the season and trained on all rows before it",
+    FIT_PRIOR: "the pretrained model, told the season and trained on all rows before the first "
+    "target; of a competition set on all series of a frequency",
     "last-value": "normal, sigma sqrt(h)",
     "drift": "normal, sigma sqrt(h (1 + h / (T - 1)))",
     "seasonal-naive": "normal, sigma sqrt(k), k seasons ahead",
@@ -150,7 +152,8 @@ def fit_line(
         forecaster.horizon = single.horizon
     else:
         forecaster = zero_shot.compact(single.context, single.horizon, settings.seed)
-    about = zero_shot.fit(forecaster, single.name, values[:end], stamps[:end], settings.seed)
+    table = pd.DataFrame({"unique_id": single.name, "ds": stamps[:end], "y": values[:end]})
+    about = zero_shot.fit(forecaster, table, settings.seed)
     about["fit_seconds"] = time.perf_counter() - started
     made: dict[str, np.ndarray] = {}
     seconds = []
@@ -163,6 +166,30 @@ def fit_line(
             made[window.name] = samples[single.name]
         seconds.append(time.perf_counter() - started)
     return Made(made, True, {**about, **_seconds_of_each(seconds)})
+
+
+def panel_line(windows: Sequence[Window], settings: Settings) -> Made:
+    """Trains the pretrained model on the contexts of all windows of a season and horizon.
+
+    Args:
+        windows: one of each series.
+        settings: see `Settings`.
+    """
+    from benchmarks.forecasting import zero_shot
+
+    values: dict[str, np.ndarray] = {}
+    seconds, trainings = [], []
+    for (frequency, season, horizon), group in by_season_and_horizon(list(windows)).items():
+        forecaster = zero_shot.make_forecaster(season, settings.model)
+        forecaster.horizon = horizon
+        started = time.perf_counter()
+        about = zero_shot.fit(forecaster, zero_shot.to_table(group), settings.seed)
+        about["fit_seconds"] = time.perf_counter() - started
+        trainings.append({"frequency": frequency, "series": len(group), **about})
+        started = time.perf_counter()
+        values |= zero_shot.zero_shot(forecaster, group, settings.num_samples, settings.seed)
+        seconds.append(time.perf_counter() - started)
+    return Made(values, True, {"trainings": trainings, **_seconds_of_all(seconds, len(windows))})
 
 
 def peer_lines(single: Single, windows: Sequence[Window], models: Sequence[str]) -> dict[str, Made]:
@@ -226,7 +253,7 @@ def competition_lines(
 
     The naive lines and the peers are among the baselines that come with the set.
     """
-    return {
+    made = {
         name: zero_shot_line(
             windows,
             settings,
@@ -237,6 +264,9 @@ def competition_lines(
         for name in names
         if name in (*ZERO_SHOT, MIRRORED)
     }
+    if FIT_PRIOR in names:
+        made[FIT_PRIOR] = panel_line(windows, settings)
+    return made
 
 
 def _seconds_of_each(seconds: Sequence[float]) -> dict[str, float]:

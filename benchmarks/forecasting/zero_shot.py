@@ -81,31 +81,36 @@ def compact(context_length: int, horizon: int, seed: int) -> Forecaster:
     return Forecaster(horizon, context_length, preset="compact", fractions=_FRACTIONS, seed=seed)
 
 
-def fit(
-    forecaster: Any, name: str, values: np.ndarray, stamps: pd.Index, seed: int
-) -> dict[str, Any]:
-    """Fits a forecaster to a series of some name; all of it trains or validates.
+def fit(forecaster: Any, table: pd.DataFrame, seed: int) -> dict[str, Any]:
+    """Fits a forecaster to a table; all of it trains or validates.
 
     Args:
         forecaster: one of `compact` or of `make_forecaster`.
-        name: of the series.
-        values: `[T]`.
-        stamps: of the values.
+        table: of one series or several, in the long format.
         seed: of the training of a pretrained model.
 
     Returns:
         What the record says of the training.
 
     Raises:
-        ValueError: the series is too short.
+        ValueError: the series are too short.
     """
     pretrained = not isinstance(forecaster, Forecaster)
     more = {"fractions": _FRACTIONS, "seed": seed} if pretrained else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        forecaster.fit(pd.DataFrame({"unique_id": name, "ds": stamps, "y": values}), **more)
+        forecaster.fit(table, **more)
     report = forecaster.report_
-    names = ("training_steps", "best_step", "share", "start", "best", "kept")
+    names = (
+        "num_training_windows",
+        "num_validation_windows",
+        "training_steps",
+        "best_step",
+        "share",
+        "start",
+        "best",
+        "kept",
+    )
     return {key: report[key] for key in names if key in report}
 
 

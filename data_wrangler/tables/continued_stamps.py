@@ -1,7 +1,6 @@
 """The stamps that follow the last row of a series, by a calendar that it keeps or a stated one."""
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, cast
 
@@ -28,6 +27,7 @@ from taylorformer.data_wrangler.tables.stamps import (
     span_text,
 )
 from taylorformer.data_wrangler.tables.wall_time import from_wall_time, wall_time
+from taylorformer.data_wrangler.user_warnings import warn_user
 
 # Rules whose bits differ by less are both likely: those that leave out more dates than the best
 # one, whose gaps are evidence against them, and those whose rarity alone speaks against them.
@@ -130,9 +130,7 @@ def continue_stamps(series: Series, num_rows: int, freq: Frequency | None = None
             dtype, or `freq` is no frequency, or one for another kind of times.
     """
     following = next_stamps(series, num_rows, freq)
-    message = describe_guesses(series.time_column, {"": following})
-    if message:
-        warnings.warn(message, stacklevel=2)
+    warn_user(describe_guesses(series.time_column, {"": following}))
     return following.stamps
 
 

@@ -1,7 +1,6 @@
 """Scaling of x and y in windows: what is measured on the training part, every formula."""
 
 import dataclasses
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from taylorformer.data_wrangler.tables.training_statistics import (
     standardized_covariates,
 )
 from taylorformer.data_wrangler.tables.value_support import SupportTransform, ValueSupport
+from taylorformer.data_wrangler.user_warnings import warn_user
 
 SCALINGS = ("window", "standard")
 
@@ -440,8 +440,7 @@ def _warn_of_rounding(series: Sequence[Series], is_rounding: np.ndarray) -> None
         if rounds
     ]
     if names:
-        warnings.warn(
+        warn_user(
             f"values move less than 64-bit numbers of their size can tell apart: {listed(names)}. "
-            "What is forecast there is rounding; subtract the level from the table first",
-            stacklevel=4,
+            "What is forecast there is rounding; subtract the level from the table first"
         )

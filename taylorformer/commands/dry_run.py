@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from taylorformer.data_wrangler.tables.columns import Columns
+    from taylorformer.data_wrangler.tables.panel import Panel
     from taylorformer.data_wrangler.tables.series import Series
+    from taylorformer.data_wrangler.tables.split import WindowSpec
 
 # More series than these would push the lines on the parts out of sight.
 _MAX_SHOWN_SERIES = 20
@@ -18,11 +20,7 @@ _LABEL_WIDTH = 11
 
 
 def show_table(
-    frame: "pd.DataFrame",
-    columns: "Columns",
-    disorder: Mapping[str, Any],
-    seasons: Any,
-    last_words: str = "Nothing was forecast.",
+    frame: "pd.DataFrame", columns: "Columns", disorder: Mapping[str, Any], seasons: Any
 ) -> None:
     """Says what a pretrained model would read, and which seasons the rows show.
 
@@ -31,19 +29,28 @@ def show_table(
         columns: of the table.
         disorder: the arguments of `split_table` on rows that are not in order.
         seasons: those that were named, see `choose_seasons`.
-        last_words: what was not done.
 
     Raises:
         ValueError: rows in disorder, or seasons that cannot be read.
     """
+    _show_read(frame, columns, disorder, seasons)
+    click.echo("\nNothing was forecast.")
+
+
+def _show_read(
+    frame: "pd.DataFrame", columns: "Columns", disorder: Mapping[str, Any], seasons: Any
+) -> "Panel":
+    """Says what would be read; returns it."""
     from taylorformer.data_wrangler.tables.long_table import split_table
+    from taylorformer.data_wrangler.tables.panel import Panel
 
     _show_columns(columns)
     click.echo()
     _show_series(frame, columns)
     click.echo()
-    _show_seasons(split_table(frame, columns, **disorder), seasons)
-    click.echo(f"\n{last_words}")
+    panel = Panel(split_table(frame, columns, **disorder))
+    _show_seasons(panel.series, seasons)
+    return panel
 
 
 def _show_seasons(series: "Sequence[Series]", seasons: Any) -> None:
@@ -66,62 +73,50 @@ def show_plan(
     frame: "pd.DataFrame",
     columns: "Columns",
     disorder: Mapping[str, Any],
-    context_length: int,
-    horizon: int,
+    spec: "WindowSpec | None",
     fractions: Sequence[float],
     seasons: Any = "auto",
 ) -> None:
     """Says what a training would read.
 
     Args:
-        frame: The table.
-        columns: Of the table.
-        disorder: The arguments of `split_table` on rows that are not in order.
-        context_length: N_C of a window.
-        horizon: N_T of a window.
-        fractions: The shares of the training, validation and test part.
-        seasons: Those that were named, see `choose_seasons`.
+        frame: the table.
+        columns: of the table.
+        disorder: the arguments of `split_table` on rows that are not in order.
+        spec: the windows, which must fit into the parts. None: of any length, as pretrained weights
+            are trained on.
+        fractions: the shares of the training, validation and test part.
+        seasons: those that were named, see `choose_seasons`.
 
     Raises:
-        ValueError: Rows in disorder, or too few rows to train on.
+        ValueError: rows in disorder, or too few rows to train on.
     """
-    from taylorformer.data_wrangler.tables.long_table import split_table
-    from taylorformer.data_wrangler.tables.panel import Panel
-    from taylorformer.data_wrangler.tables.split import (
-        PARTS,
-        Split,
-        WindowSpec,
-        panel_window_starts,
-    )
+    from taylorformer.data_wrangler.tables.split import PARTS, Split, panel_window_starts
 
-    _show_columns(columns)
-    click.echo()
-    _show_series(frame, columns)
-    click.echo()
-    panel = Panel(split_table(frame, columns, **disorder))
-    _show_seasons(panel.series, seasons)
-    spec = WindowSpec(context_length, horizon)
+    panel = _show_read(frame, columns, disorder, seasons)
     splits = [Split.chronological(series.num_rows, fractions) for series in panel.series]
     for part in PARTS:
         sizes = [len(split.rows(part)) for split in splits]
+        label = f"{part:<{_LABEL_WIDTH}}"
         if not any(sizes):
-            click.echo(f"{part:<{_LABEL_WIDTH}} no rows")
+            click.echo(f"{label} no rows")
             continue
-        try:
-            count = len(panel_window_starts(panel, splits, spec, part))
-        except ValueError as error:
-            # Training does not need the test part.
-            if part != PARTS[-1]:
-                raise
-            click.echo(f"{part:<{_LABEL_WIDTH}} {sum(sizes)} rows: {error}")
-            continue
+        windows = ""
+        if spec is not None:
+            try:
+                count = len(panel_window_starts(panel, splits, spec, part))
+            except ValueError as error:
+                # Training does not need the test part.
+                if part != PARTS[-1]:
+                    raise
+                click.echo(f"{label} {sum(sizes)} rows: {error}")
+                continue
+            windows = f", {count} windows of {spec.length} rows"
         span = ""
         if panel.num_series == 1:
             rows, stamps = splits[0].rows(part), panel.series[0].stamps
             span = f", {stamps[rows[0]]} to {stamps[rows[-1]]}"
-        click.echo(
-            f"{part:<{_LABEL_WIDTH}} {sum(sizes)} rows, {count} windows of {spec.length} rows{span}"
-        )
+        click.echo(f"{label} {sum(sizes)} rows{windows}{span}")
     click.echo("\nNothing was trained.")
 
 

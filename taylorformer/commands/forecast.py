@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _CHECKPOINT = "training.npz"
 _OF_PRESET = "that of the preset"
-_OF_TRAINING = "that of the preset, or of FineTuning with --start"
+_OF_TRAINING = "that of the preset; with --start by the length of the table"
 _NO_START, _START_OF_ARGUMENTS = "none", "auto"
 # The shares of the parts: those of the paper's ETT tables.
 _DEFAULT_FRACTIONS = (0.69, 0.11, 0.20)
@@ -344,12 +344,8 @@ def _show_plan(
     from taylorformer.training_and_evaluation.forecasting.settings import ForecasterSettings
 
     settings = ForecasterSettings.of(arguments)
-    if settings.start is None:
-        spec = settings.spec
-        rows = spec.context_length, spec.horizon
-        show_plan(frame, columns, disorder, *rows, settings.fractions, seasons)
-    else:
-        show_table(frame, columns, disorder, seasons, "Nothing was trained.")
+    spec = settings.spec if settings.start is None else None
+    show_plan(frame, columns, disorder, spec, settings.fractions, seasons)
 
 
 def _resolve_columns(frame: Any, given: Mapping[str, Any], freq: str | None) -> "Columns":

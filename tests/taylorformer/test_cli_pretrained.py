@@ -62,18 +62,37 @@ def test_a_backtest_needs_no_model(run, path, tmp_path):
     assert "seasonal" in out and (tmp_path / "scores" / "backtest.json").exists()
 
 
-def test_the_pretrained_model_is_trained_on_a_table(run, path, weights, tmp_path):
-    folder = tmp_path / "model"
-    words = ("fit", path, "--model", folder, "--start", weights, "--max-steps", "2")
-    code, out, error = run(*words, "--horizon", "3", "--season", "12")
+# A tiny model understands nothing, and a forecaster says so.
+@pytest.mark.filterwarnings("ignore:one-step forecasts")
+def test_the_pretrained_model_is_trained_on_a_table_with_a_covariate(run, path, weights, tmp_path):
+    table = pd.read_csv(path).assign(promotion=np.arange(72) % 5 == 0)
+    table = table.astype({"promotion": int})
+    past, future = tmp_path / "past.csv", tmp_path / "future.csv"
+    table[:69].to_csv(past, index=False)
+    table[69:].drop(columns="sales").to_csv(future, index=False)
+    folder, output = tmp_path / "model", tmp_path / "forecast.csv"
+    words = ("fit", past, "--model", folder, "--start", weights, "--max-steps", "2")
+    words = (*words, "--horizon", "3", "--season", "12", "--target", "sales")
+    words = (*words, "--covariate", "promotion")
+    code, out, error = run(*words, "--dry-run")
+    assert code == 0, error
+    assert "covariates  promotion" in out and not folder.exists()
+    assert "training    47 rows, 2018-01-01" in out and "Nothing was trained." in out
+    code, out, error = run(*words)
     assert code == 0, error
     assert "Trained 2 steps" in out
-    code, out, error = run("backtest", path, "--model", folder, "--samples", "2", "--windows", "1")
+    code, out, error = run("backtest", past, "--model", folder, "--samples", "2", "--windows", "1")
     assert code == 0, error
     assert "1 windows of the test part, 3 points" in out
-    code, out, error = run("forecast", path, "--model", folder, "--samples", "2", "--dry-run")
+    code, out, error = run("forecast", past, "--model", folder, "--samples", "2", "--dry-run")
     assert code == 0, error
     assert "sales" in out
+    words = ("forecast", past, "--model", folder, "--samples", "2", "--output", output)
+    code, _, error = run(*words)
+    assert code == 2 and "promotion" in error and not output.exists()
+    code, _, error = run(*words, "--future", future)
+    assert code == 0, error
+    assert list(pd.read_csv(output)["month"].str[:10]) == ["2023-10-01", "2023-11-01", "2023-12-01"]
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ class PriorSettings:
         encoding_dim: E.
         shortest: of the positional encoding, in units of x: 1 is 64 steps.
         longest: of the positional encoding.
+        fitted_order: of `Taylorformer`.
         anchors: of `Taylorformer`; with "season" the first season of x is the one it reads.
         average: the decay per step of the running average of the weights that is validated and
             kept. None: no average.
@@ -85,6 +86,7 @@ class PriorSettings:
     encoding_dim: int = 16
     shortest: float = 0.05
     longest: float = 2.0
+    fitted_order: int | None = None
     anchors: tuple[str, ...] = ("nearest",)
     average: float | None = None
     prior: SeriesPrior = dataclasses.field(default_factory=SeriesPrior)
@@ -123,6 +125,7 @@ class PriorSettings:
             "encoding_dim",
             "shortest",
             "longest",
+            "fitted_order",
             "anchors",
             "seed",
         )

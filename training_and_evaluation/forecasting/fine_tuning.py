@@ -126,6 +126,38 @@ class FineTuning:
         return int((number + 1) * self.synthetic) > int(number * self.synthetic)
 
 
+_SHORT = FineTuning()
+_LONG = FineTuning(
+    max_steps=1500,
+    steps_per_epoch=75,
+    warm_up=75,
+    synthetic=0.25,
+    validation_windows=256,
+    validation_samples=16,
+)
+# From so many windows on, which is one series of about this many rows or a panel.
+_MANY_WINDOWS = 2000
+
+
+def usual_tuning(num_windows: int, changes: Mapping[str, Any] | None = None) -> FineTuning:
+    """Returns how pretrained weights are trained on so many windows.
+
+    A few are soon learnt by heart: 300 steps, half of them on synthetic series. From 2,000 windows
+    on, of one long series or of many short ones, there are up to 1,500 steps, fewer of them on
+    synthetic series, and more windows say which weights to keep.
+
+    Example:
+        >>> usual_tuning(150).max_steps, usual_tuning(20_000, {"batch_size": 8}).max_steps
+        (300, 1500)
+
+    Args:
+        num_windows: of the training part.
+        changes: values of attributes of `FineTuning` to put in.
+    """
+    usual = _SHORT if num_windows < _MANY_WINDOWS else _LONG
+    return dataclasses.replace(usual, **(changes or {}))
+
+
 def fine_tune(
     model: Taylorformer,
     sampled: ProbabilisticModel,

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import os
-import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,6 +47,7 @@ from taylorformer.data_wrangler.tables.split import (
     panel_window_starts,
 )
 from taylorformer.data_wrangler.tables.windows import Windows
+from taylorformer.data_wrangler.user_warnings import warn_user
 from taylorformer.data_wrangler.whole_files import find_file, replaced_together
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.saved_model_folder import check_export_folder
@@ -88,7 +88,6 @@ from taylorformer.training_and_evaluation.forecasting.table_reading import (
     Table,
     check_values,
     read_panel,
-    warn_once,
     without_left_out,
 )
 from taylorformer.training_and_evaluation.forecasting.training_seen import (
@@ -142,7 +141,7 @@ class Forecaster(BaseEstimator):
             `ForecastPreset`; of the same model, if that is named too. None: the small preset of
             the model ("compact" for the Taylorformer).
         scaling: "window" or "standard", see `WindowScaler`; None: that of the preset.
-        max_steps: training steps; None: those of the preset, or of `FineTuning`.
+        max_steps: training steps; None: those of the preset, or of `usual_tuning`.
         batch_size: B in training; None: likewise.
         learning_rate: None: likewise.
         fractions: shares of the training, validation and test part.
@@ -358,7 +357,7 @@ class Forecaster(BaseEstimator):
             one.name: Split.chronological(one.num_rows, settings.fractions) for one in panel.series
         }
         odd = odd_in_training(panel, all_splits, spec)
-        warn_once(odd.describe("the training"), describe_marks(marks_of(panel.series)))
+        warn_user(odd.describe("the training"), describe_marks(marks_of(panel.series)))
         whole, panel = panel, without_left_out(panel, odd)
         splits = [all_splits[name] for name in panel.names]
         starts = panel_window_starts(panel, splits, spec, "training")
@@ -422,17 +421,14 @@ class Forecaster(BaseEstimator):
                     self.report_["seasons"] = seasons.describe()
         scores = self.history_.get(ScoreNames.of(model).validation_choice)
         if scores is not None and not np.isfinite(scores).any():
-            warnings.warn(
+            warn_user(
                 "no score of the validation part is finite: the weights that are kept were not "
-                "chosen by it",
-                stacklevel=2,
+                "chosen by it"
             )
         return self
 
     def _train_further(self, settings: ForecasterSettings, data: Table, **arguments: Any) -> None:
         """Trains pretrained weights further, see `PretrainedForecaster.fit`."""
-        from taylorformer.training_and_evaluation.forecasting.fine_tuning import FineTuning
-
         given = settings.arguments
         named = {
             name: given[name]
@@ -444,7 +440,7 @@ class Forecaster(BaseEstimator):
             pretrained.fit(
                 data,
                 fractions=settings.fractions,
-                tuning=FineTuning(**named),
+                tuning=named,
                 seed=settings.seed,
                 run_eagerly=settings.run_eagerly,
                 **arguments,
@@ -473,10 +469,9 @@ class Forecaster(BaseEstimator):
         first_targets = starts + windows.spec.context_length
         starts = starts[observed[starts + windows.spec.length] > observed[first_targets]]
         if not len(starts):
-            warnings.warn(
+            warn_user(
                 "no target of the validation part has a value: the last weights are kept, and "
-                "training does not stop early",
-                stacklevel=3,
+                "training does not stop early"
             )
             return None
         return evenly_spaced(starts, preset.max_validation_windows)
@@ -633,7 +628,7 @@ class Forecaster(BaseEstimator):
                 done += len(some)
                 if progress is not None:
                     progress(done, panel.num_series)
-        warn_once(odd.describe("the forecast"), guesses, self._beyond_training(outside))
+        warn_user(odd.describe("the forecast"), guesses, self._beyond_training(outside))
         return Forecast(
             samples=samples,
             stamps=tuple(
@@ -797,7 +792,7 @@ class Forecaster(BaseEstimator):
         )
         if fixed is not None:
             fixed.check(panel, starts)
-        warn_once(odd.describe("the back-test"))
+        warn_user(odd.describe("the back-test"))
         result = backtest(
             self.model_,
             windows,
@@ -883,9 +878,8 @@ class Forecaster(BaseEstimator):
             )
         changed = self.settings_.changes(self.get_params(deep=False))
         if changed:
-            warnings.warn(
-                f"{listed(changed)} changed after the training: what is saved are its settings",
-                stacklevel=2,
+            warn_user(
+                f"{listed(changed)} changed after the training: what is saved are its settings"
             )
         if hasattr(self, "pretrained_"):
             self.pretrained_.save(folder, overwrite, self.settings_.arguments)

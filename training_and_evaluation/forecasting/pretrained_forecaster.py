@@ -51,6 +51,7 @@ from taylorformer.data_wrangler.tables.value_support import (
     check_bounds,
     check_integers,
 )
+from taylorformer.data_wrangler.user_warnings import warn_user
 from taylorformer.data_wrangler.whole_files import find_file, replaced_together
 from taylorformer.model.saved_model_folder import check_export_folder
 from taylorformer.training_and_evaluation.forecasting.backtest import Backtest, backtest
@@ -79,7 +80,6 @@ from taylorformer.training_and_evaluation.forecasting.table_reading import (
     Table,
     check_values,
     read_panel,
-    warn_once,
     without_left_out,
 )
 from taylorformer.training_and_evaluation.forecasting.training_parts import (
@@ -206,7 +206,7 @@ class PretrainedForecaster(BaseEstimator):
         time_zone: str | None = None,
         freq: Frequency | None = None,
         fractions: Sequence[float] = DEFAULT_FRACTIONS,
-        tuning: "FineTuning | None" = None,
+        tuning: "FineTuning | Mapping[str, Any] | None" = None,
         seed: int = 0,
         run_eagerly: bool = False,
         unsorted: str = "error",
@@ -236,7 +236,8 @@ class PretrainedForecaster(BaseEstimator):
             freq: how stamps continue.
             fractions: shares of the training, validation and test part. Without a validation part
                 the last weights are kept, whatever they are worth.
-            tuning: how the model is trained. None: `FineTuning()`.
+            tuning: how the model is trained. None: as is usual for so many windows, see
+                `usual_tuning`; a mapping has values of `FineTuning` that replace the usual ones.
             seed: of the order of windows and of the synthetic series.
             run_eagerly: train without graphs, which is slow, to debug.
             unsorted: see `Forecaster.fit`, as the next ones.
@@ -260,12 +261,14 @@ class PretrainedForecaster(BaseEstimator):
             KeptWeights,
             about_training,
             fine_tune,
+            usual_tuning,
         )
         from taylorformer.training_and_evaluation.training.resumable_fit import TrainingProgress
 
         fractions = check_fractions(fractions)
         seed = check_integer("seed", seed, 0, LARGEST_TRAINING_SEED)
-        tuning = FineTuning() if tuning is None else tuning
+        if not isinstance(tuning, FineTuning):
+            usual_tuning(0, tuning)  # which checks the values before the table is read
         horizon = check_optional_integer("horizon", self.horizon, 1)
         table = self._read(
             data,
@@ -312,7 +315,7 @@ class PretrainedForecaster(BaseEstimator):
                 f"`data` must hold a series of at least {need} values in its training part. "
                 f"Received: {listed([f'{part.num_training} values' for part in short])}"
             )
-        warn_once(odd.describe("the training"), describe_marks(marks_of(odd.kept(table.panel))))
+        warn_user(odd.describe("the training"), describe_marks(marks_of(odd.kept(table.panel))))
         support = None if table.supports[0].is_everything else table.supports[0]
         covariates = CovariateScaling.measure([part.training.covariate_values for part in parts])
         longest = max(self._rows_to_read(part.num_training, part.seasons) for part in parts)
@@ -321,11 +324,14 @@ class PretrainedForecaster(BaseEstimator):
             num_targets,
             longest,
             lambda number, _: parts[number].seasons.padded,
-            tuning.batch_size,
+            1,
             seed,
             support,
             covariates,
         )
+        if not isinstance(tuning, FineTuning):
+            tuning = usual_tuning(len(batches.first_targets), tuning)
+        batches = dataclasses.replace(batches, batch_size=tuning.batch_size)
         # In a short validation part shorter windows, so that there are some of them.
         num_scored = min(horizon, -(-max(part.num_validation for part in parts) // 2))
         validation = ContextWindows(
@@ -507,7 +513,7 @@ class PretrainedForecaster(BaseEstimator):
                 f"the {panel.num_columns} targets are forecast one by one: their samples are "
                 "independent of one another"
             )
-        warn_once(
+        warn_user(
             odd.describe("the forecast"),
             guesses,
             describe_not_shown(chosen),
@@ -734,7 +740,7 @@ class PretrainedForecaster(BaseEstimator):
         }
         if season is not None:
             lengths = dict.fromkeys(lengths, series[0].duration(season))
-        warn_once(odd.describe("the back-test"), describe_not_shown(chosen))
+        warn_user(odd.describe("the back-test"), describe_not_shown(chosen))
         result = backtest(
             self.model_,
             windows,

@@ -1,6 +1,5 @@
 """Reading the tables of users for a forecaster: to a panel, with checks that name rows."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,13 +17,6 @@ Table = pd.DataFrame | pd.Series | ForeignTable | Series | Panel | Sequence[Seri
 
 ID_COLUMN = "unique_id"
 """The column of ids in the output, where several series have no such column."""
-
-
-def warn_once(*sentences: str) -> None:
-    """Warns once of all that there is to say, at the call of the user's method."""
-    said = [sentence for sentence in sentences if sentence]
-    if said:
-        warnings.warn(". ".join(said), stacklevel=3)
 
 
 def without_left_out(panel: Panel, odd: OddSeries) -> Panel:

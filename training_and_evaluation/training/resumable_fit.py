@@ -4,7 +4,6 @@ import dataclasses
 import math
 import os
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from taylorformer.data_wrangler.provenance import versions
+from taylorformer.data_wrangler.user_warnings import warn_user
 from taylorformer.data_wrangler.versioned_files import FileKind, read_arrays, write_arrays
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.training_and_evaluation.training.averaged_weights import (
@@ -371,10 +371,9 @@ def _load(
     changed = {name: there.get(name) for name in here if there.get(name) != here[name]}
     if changed:
         then = ", ".join(f"{name} {version}" for name, version in changed.items())
-        warnings.warn(
+        warn_user(
             f"training began with {then} and resumes with other versions: the weights may differ "
-            "in the last digits",
-            stacklevel=2,
+            "in the last digits"
         )
     for name, value in state.items():
         value.assign(checkpoint.state[name])

@@ -7,7 +7,11 @@ from forecasting import StopAfterFirstEpoch, tiny_prior
 
 from taylorformer import Forecaster
 from taylorformer.training_and_evaluation.forecasting import fine_tuning
-from taylorformer.training_and_evaluation.forecasting.fine_tuning import SCORE, FineTuning
+from taylorformer.training_and_evaluation.forecasting.fine_tuning import (
+    SCORE,
+    FineTuning,
+    usual_tuning,
+)
 
 # A tiny model understands nothing, and a forecaster says so.
 pytestmark = pytest.mark.filterwarnings("ignore:(the rows do not show|one-step forecasts)")
@@ -190,6 +194,23 @@ def test_counts_and_several_series(weights):
     assert (samples == samples.round()).all() and samples.min() >= 0
 
 
+def test_the_length_of_the_table_says_how_it_is_trained(weights, monkeypatch):
+    seen = []
+
+    def stop(model, sampled, batches, validation, starts, tuning, **more):
+        seen.append((len(batches.first_targets), batches.batch_size, tuning))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fine_tuning, "fine_tune", stop)
+    for rows, changes in ((60, None), (3200, {"batch_size": 8}), (60, FineTuning(max_steps=1))):
+        with pytest.raises(KeyboardInterrupt):
+            _forecaster(weights).fit(_table(rows), tuning=changes)
+    short, long, named = (tuning for _, _, tuning in seen)
+    assert short == usual_tuning(seen[0][0]) == FineTuning()
+    assert long == usual_tuning(seen[1][0], {"batch_size": 8}) and seen[1][1] == 8
+    assert long.max_steps > short.max_steps and named.max_steps == 1
+
+
 def test_bad_arguments(weights):
     forecaster = _forecaster(weights)
     with pytest.raises(ValueError, match=r"series of at least 3 values.*Received: 2 values"):
@@ -200,4 +221,6 @@ def test_bad_arguments(weights):
         FineTuning(choose="mse")
     with pytest.raises(ValueError, match="`synthetic` must be"):
         FineTuning(synthetic=1.0)
+    with pytest.raises(ValueError, match="`choose` must be one of"):
+        forecaster.fit(None, tuning={"choose": "mse"})
     assert not hasattr(forecaster, "columns_")

@@ -1,6 +1,5 @@
 """Covariates of a table, read by pretrained weights that were trained on it."""
 
-import functools
 import json
 
 import numpy as np
@@ -165,8 +164,8 @@ def test_they_are_saved_loaded_and_served(fitted, table, future, tmp_path):
 def test_a_stopped_training_continues_and_other_covariates_are_another_one(
     weights, table, tmp_path, monkeypatch
 ):
-    tuning = functools.partial(FineTuning, steps_per_epoch=2)
-    monkeypatch.setattr(fine_tuning, "FineTuning", tuning)
+    usual = FineTuning(steps_per_epoch=2)
+    monkeypatch.setattr(fine_tuning, "_SHORT", usual)
     straight = _forecaster(weights).fit(table, **_ROLES)
     stopped, arguments = _forecaster(weights), {**_ROLES, "checkpoint": tmp_path / "training.npz"}
     with pytest.raises(KeyboardInterrupt):

@@ -1,6 +1,5 @@
 """What a training begins with: pretrained weights, or new ones."""
 
-import functools
 import json
 import warnings
 
@@ -132,8 +131,8 @@ def test_it_is_served(fitted, table, tmp_path):
 
 
 def test_a_stopped_training_continues(weights, table, tmp_path, monkeypatch):
-    tuning = functools.partial(FineTuning, steps_per_epoch=2)
-    monkeypatch.setattr(fine_tuning, "FineTuning", tuning)
+    usual = FineTuning(steps_per_epoch=2)
+    monkeypatch.setattr(fine_tuning, "_SHORT", usual)
     settings = {**_SETTINGS, **_TRAINING, "start": weights, "seed": 3, "run_eagerly": True}
     settings["max_steps"] = 4
     straight = Forecaster(**settings).fit(table)
