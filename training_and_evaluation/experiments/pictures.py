@@ -86,13 +86,10 @@ def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = ""
 
     Args:
         records: as `run_experiment` writes them. Each model has one colour, and a line for each of
-            its runs. Minutes are drawn if one of them has them.
+            its runs. Minutes are drawn if all points of all curves have them.
         title: of the picture.
     """
-    with_rows = [
-        name for name in _CURVE_UNITS if any(_curve(record, name)[0] for record in records)
-    ]
-    drawn = with_rows or ["step"]
+    drawn = [name for name in _CURVE_UNITS if all(_is_known(record, name) for record in records)]
     width, height = _CURVES_SIZE
     figure = new_figure(width * len(drawn), height)
     panels = figure.subplots(1, len(drawn), squeeze=False, sharey=True)[0]
@@ -135,6 +132,11 @@ def _curve(record: Mapping[str, Any], name: str) -> tuple[list[float], list[floa
     """Returns where a curve is drawn, in steps or seconds, and its validation nll."""
     rows = [row for row in record["curve"] if row["validation_nll"] is not None and name in row]
     return [row[name] for row in rows], [row["validation_nll"] for row in rows]
+
+
+def _is_known(record: Mapping[str, Any], name: str) -> bool:
+    """Tells whether all points of a curve are known in steps or seconds."""
+    return len(_curve(record, name)[0]) == len(_curve(record, "step")[0])
 
 
 def _label(record: Mapping[str, Any]) -> str:
