@@ -1,7 +1,8 @@
-"""Training batches of a table for a pretrained model: contexts of all lengths, as it was trained.
+"""Training batches of a table for a pretrained model: windows of all lengths, as it was trained.
 
-A batch has one N_C: the longest that a forecast reads, or a shorter one. So the model keeps what it
-knows of short contexts, and a short table has windows at all.
+A batch has one N_C, the longest that a forecast reads or a shorter one, and one N_T, the horizon or
+less. So the model keeps what it knows of short contexts, and a short table has windows at all,
+whose contexts are not much shorter than those of its forecasts.
 """
 
 import dataclasses
@@ -20,18 +21,22 @@ from taylorformer.data_wrangler.tables.value_support import ValueSupport
 
 # Streams of random numbers of one seed.
 _ORDERS, _LENGTHS = 0, 1
-# The share of the batches with the longest context.
+# The share of the batches with the longest context, and of those with all targets.
 _SHARE_OF_LONGEST = 0.5
 # Contexts are at least this long, where the table has so many rows.
 _SHORTEST_CONTEXT = 6
+# A window has at least one target for so many of a forecast.
+_FORECAST_TARGETS = 4
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ContextBatches:
     """Batches of windows of one or several series of one column, by their numbers.
 
-    Each pass over the first targets has another order. A batch is a function of `seed` and its
-    number alone.
+    Each pass over the first targets has another order. Of several series a pass takes all first
+    targets of the one that has fewest, and of the others random ones, whose number grows with the
+    square root of how many there are: otherwise the long series would be nearly all that a model
+    is trained on. A batch is a function of `seed` and its number alone.
 
     Example:
         >>> import pandas as pd
@@ -40,11 +45,11 @@ class ContextBatches:
         >>> panel = Panel(Series.from_frame(table, "day", "load"))
         >>> batches = ContextBatches(panel, 5, 16, lambda number, rows: np.zeros(3), 8, seed=0)
         >>> batches.draw(0)["y_target"].shape, len(batches.first_targets)
-        ((8, 5, 1), 30)
+        ((8, 4, 1), 33)
 
     Attributes:
         panel: G series; all their rows are trained on.
-        horizon: N_T.
+        horizon: the largest N_T.
         longest_context: the largest N_C.
         periods: see `ContextWindows`.
         batch_size: B.
@@ -66,12 +71,30 @@ class ContextBatches:
     @functools.cached_property
     def first_targets(self) -> np.ndarray:
         """The rows of the panel that can be a first target: `[n]` int64."""
+        return np.concatenate(self._by_series)
+
+    @functools.cached_property
+    def _by_series(self) -> list[np.ndarray]:
+        """The rows of each series that can be a first target."""
         parts = []
         for first, end in zip(self.panel.offsets[:-1], self.panel.offsets[1:], strict=True):
             count = int(end - first)
             least = min(_SHORTEST_CONTEXT, max(count - self.horizon, 1))
-            parts.append(first + np.arange(least, count - self.horizon + 1))
-        return np.concatenate(parts).astype(np.int64)
+            most = count - self._fewest_targets if count > self.horizon else 0
+            parts.append((first + np.arange(least, most + 1)).astype(np.int64))
+        return parts
+
+    @property
+    def _fewest_targets(self) -> int:
+        return -(-self.horizon // _FORECAST_TARGETS)
+
+    @functools.cached_property
+    def _counts(self) -> np.ndarray:
+        """How many first targets of each series are in a pass."""
+        counts = np.array([len(rows) for rows in self._by_series])
+        if not counts.any():
+            return counts
+        return np.ceil(np.sqrt(counts * counts[counts > 0].min())).astype(np.int64)
 
     def draw(self, number: int) -> dict[str, np.ndarray]:
         """Returns the inputs of batch `number` with `y_target`, as the data contract has them.
@@ -79,22 +102,24 @@ class ContextBatches:
         Where all windows of the batch have the same points, x and masks have 1 in place of B.
         """
         rng = numbered_generator(self.seed, _LENGTHS, number)
-        length = self.longest_context
-        if rng.random() >= _SHARE_OF_LONGEST and length > _SHORTEST_CONTEXT:
-            length = round(float(np.exp(rng.uniform(np.log(_SHORTEST_CONTEXT), np.log(length)))))
+        length = _length(rng, _SHORTEST_CONTEXT, self.longest_context)
+        num_targets = _length(rng, self._fewest_targets, self.horizon)
         windows = ContextWindows(
             self.panel,
-            WindowSpec(length, self.horizon),
+            WindowSpec(length, num_targets),
             self.periods,
             self.support,
             self.covariates,
         )
-        starts = self._first_targets_of(number) - length
+        first = self._first_targets_of(number)
+        # Where the series ends too soon for so many targets, its last ones.
+        ends = self.panel.offsets[1:][self.panel.series_of(first)]
+        starts = np.minimum(first, ends - num_targets) - length
         inputs, y_target = windows.batch(starts)
         return with_shared_points(_kept({**inputs, "y_target": y_target}))
 
     def _first_targets_of(self, number: int) -> np.ndarray:
-        count = len(self.first_targets)
+        count = int(self._counts.sum())
         positions = number * self.batch_size + np.arange(self.batch_size)
         passes, index = np.divmod(positions, count)
         orders = {number: self._order(int(number)) for number in np.unique(passes)}
@@ -107,11 +132,23 @@ class ContextBatches:
         """
         order = self._passes.get(number)
         if order is None:
-            order = numbered_generator(self.seed, _ORDERS, number).permutation(self.first_targets)
+            rng = numbered_generator(self.seed, _ORDERS, number)
+            rows = [
+                some if count == len(some) else rng.choice(some, count, replace=False)
+                for some, count in zip(self._by_series, self._counts, strict=True)
+            ]
+            order = rng.permutation(np.concatenate(rows))
             if len(self._passes) > 2:
                 self._passes.clear()
             self._passes[number] = order
         return order
+
+
+def _length(rng: np.random.Generator, shortest: int, longest: int) -> int:
+    """Draws a length: often the longest, and short ones as often as long ones."""
+    if rng.random() < _SHARE_OF_LONGEST or longest <= shortest:
+        return longest
+    return round(float(np.exp(rng.uniform(np.log(shortest), np.log(longest)))))
 
 
 def _kept(batch: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

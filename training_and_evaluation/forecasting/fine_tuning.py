@@ -22,9 +22,7 @@ from taylorformer.data_wrangler.checks import check_choice, check_integer, check
 from taylorformer.data_wrangler.seeds import numbered_generator
 from taylorformer.data_wrangler.tables.context_batches import ContextBatches, with_shared_points
 from taylorformer.data_wrangler.tables.context_scaler import NUM_X
-from taylorformer.data_wrangler.tables.context_windows import ContextWindows
 from taylorformer.data_wrangler.tables.scaled_support import NUM_PARTS
-from taylorformer.data_wrangler.tables.split import evenly_spaced
 from taylorformer.data_wrangler.tasks.drawn_batches import (
     batch_numbers,
     masked_specs,
@@ -33,6 +31,7 @@ from taylorformer.data_wrangler.tasks.drawn_batches import (
 from taylorformer.data_wrangler.tasks.series_prior import SeriesPrior
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.model.taylorformer import Taylorformer
+from taylorformer.training_and_evaluation.forecasting.training_parts import ValidationWindows
 from taylorformer.training_and_evaluation.metrics import free_running_point_scores
 from taylorformer.training_and_evaluation.training.plan import TrainingPlan
 from taylorformer.training_and_evaluation.training.resumable_fit import (
@@ -76,7 +75,7 @@ class FineTuning:
         patience: training stops after so many epochs without a better score. None: never.
         choose: "crps" keeps the weights with the best samples of the whole horizon, "nll" those
             with the best likelihood, given the true values before each target.
-        validation_windows: at most so many are forecast, evenly spaced.
+        validation_windows: at most so many are forecast, of each series about as many.
         validation_samples: S of each.
         shares: how far from the weights of the start to the best ones those may lie that are kept,
             beside the start itself, see `drawn_back`. Empty: the best ones are kept.
@@ -162,8 +161,7 @@ def fine_tune(
     model: Taylorformer,
     sampled: ProbabilisticModel,
     batches: ContextBatches,
-    validation: ContextWindows,
-    starts: np.ndarray,
+    validation: ValidationWindows,
     tuning: FineTuning,
     *,
     run_eagerly: bool = False,
@@ -178,8 +176,8 @@ def fine_tune(
         model: pretrained; it is changed.
         sampled: what forecasts: the model itself, or what is made of it.
         batches: of the training part.
-        validation: the windows of the validation part.
-        starts: their first rows. None of them: the weights of the last step are kept.
+        validation: the windows that say which weights are kept. None of them: those of the last
+            step.
         tuning: how it is trained.
         run_eagerly: train without graphs.
         checkpoint: see `resumable_fit`, as the next ones.
@@ -194,13 +192,12 @@ def fine_tune(
         ValueError: a checkpoint of another training.
         KeyboardInterrupt: the user stopped; the model then has the best weights so far.
     """
-    starts = evenly_spaced(starts, tuning.validation_windows) if len(starts) else starts
     plan = tuning.plan
     model.compile(plan.make_optimizer(), run_eagerly=run_eagerly)
     data, choice, score = None, None, None
-    if len(starts):
-        data = _validation_data(validation, starts)
-        score = FreeRunningScore(sampled, validation, starts, tuning.validation_samples)
+    if len(validation):
+        data = _validation_data(validation)
+        score = FreeRunningScore(sampled, validation, tuning.validation_samples)
         choice = WeightChoice(_CHOICES[tuning.choose], score if tuning.choose == "crps" else None)
     before = model.get_weights()
     progress = resumable_fit(
@@ -211,7 +208,7 @@ def fine_tune(
         checkpoint=checkpoint,
         resume=resume,
         fingerprint=_fingerprint(
-            model, batches, validation, starts, tuning, is_mirrored=sampled is not model
+            model, batches, validation, tuning, is_mirrored=sampled is not model
         ),
         callbacks=callbacks,
         progress=progress,
@@ -289,14 +286,12 @@ class FreeRunningScore:
 
     Attributes:
         model: what forecasts.
-        windows: of the validation part.
-        starts: their first rows.
+        validation: the windows.
         num_samples: S.
     """
 
     model: ProbabilisticModel
-    windows: ContextWindows
-    starts: np.ndarray
+    validation: ValidationWindows
     num_samples: int
 
     def __call__(self) -> float:
@@ -308,26 +303,28 @@ class FreeRunningScore:
         inputs, keys, y_target, scored = self._held_out
         samples = self.model.sample(inputs, self.num_samples, _SCORE_SEED, keys).numpy()
         if not np.isfinite(samples).all():
-            return np.full(len(self.starts), np.nan)
+            return np.full(len(self.validation), np.nan)
         scores = free_running_point_scores(samples, y_target, scored)
         return np.asarray(np.nanmean(scores["free_running_crps"], axis=1))
 
     @functools.cached_property
     def _held_out(self) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray]:
         """The inputs, the keys of the random numbers, y, and which targets are scored."""
+        windows, starts = self.validation.windows, self.validation.starts
         return (
-            self.windows.forecast_inputs(self.starts),
-            self.windows.sequence_keys(self.starts),
-            self.windows.batch(self.starts)[1],
-            self.windows.scored(self.starts),
+            windows.forecast_inputs(starts),
+            windows.sequence_keys(starts),
+            windows.batch(starts)[1],
+            self.validation.scored,
         )
 
     @property
     def num_disjoint(self) -> int:
         """How many windows there are whose targets do not overlap."""
-        horizon = self.windows.spec.horizon
-        first = np.sort(self.starts) + self.windows.spec.context_length
-        numbers = self.windows.panel.series_of(first)
+        windows = self.validation.windows
+        horizon = windows.spec.horizon
+        first = np.sort(self.validation.starts) + windows.spec.context_length
+        numbers = windows.panel.series_of(first)
         count = 0
         for number in np.unique(numbers):
             mine = first[numbers == number]
@@ -376,10 +373,10 @@ def _no_support(count: int) -> np.ndarray:
     return np.broadcast_to(parts, (count, 1, NUM_PARTS)).copy()
 
 
-def _validation_data(windows: ContextWindows, starts: np.ndarray) -> "tf.data.Dataset":
+def _validation_data(validation: ValidationWindows) -> "tf.data.Dataset":
     import tensorflow as tf
 
-    inputs, y_target = windows.batch(starts)
+    inputs, y_target = validation.teacher_forced()
     batch = with_shared_points({**inputs, "y_target": y_target})
     y_target = batch.pop("y_target")
     return tf.data.Dataset.from_tensors((batch, y_target))
@@ -388,8 +385,7 @@ def _validation_data(windows: ContextWindows, starts: np.ndarray) -> "tf.data.Da
 def _fingerprint(
     model: Taylorformer,
     batches: ContextBatches,
-    validation: ContextWindows,
-    starts: np.ndarray,
+    validation: ValidationWindows,
     tuning: FineTuning,
     is_mirrored: bool,
 ) -> str:
@@ -400,17 +396,17 @@ def _fingerprint(
         "horizon": batches.horizon,
         "longest_context": batches.longest_context,
         "support": None if batches.support is None else batches.support.get_config(),
-        "context_length": validation.spec.context_length,
+        "context_length": validation.windows.spec.context_length,
     }
     if is_mirrored:
         about["mirrored"] = True
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    for panel in (batches.panel, validation.panel):
+    for panel in (batches.panel, validation.windows.panel):
         for array in (panel.time, panel.values, panel.offsets, panel.covariates):
             digest.update(np.ascontiguousarray(array).tobytes())
     for number in range(batches.panel.num_series):
         digest.update(batches.periods(number, 0).tobytes())
-    digest.update(starts.tobytes())
+    digest.update(validation.starts.tobytes())
     for weight in model.get_weights():
         digest.update(np.ascontiguousarray(weight).tobytes())
     return digest.hexdigest()

@@ -83,8 +83,8 @@ from taylorformer.training_and_evaluation.forecasting.table_reading import (
     without_left_out,
 )
 from taylorformer.training_and_evaluation.forecasting.training_parts import (
+    ValidationWindows,
     training_parts,
-    validation_starts,
 )
 from taylorformer.training_and_evaluation.forecasting.training_seen import Borders
 from taylorformer.training_and_evaluation.training.plan import LARGEST_TRAINING_SEED
@@ -334,14 +334,14 @@ class PretrainedForecaster(BaseEstimator):
         batches = dataclasses.replace(batches, batch_size=tuning.batch_size)
         # In a short validation part shorter windows, so that there are some of them.
         num_scored = min(horizon, -(-max(part.num_validation for part in parts) // 2))
-        validation = ContextWindows(
+        windows = ContextWindows(
             Panel([part.series for part in parts]),
             WindowSpec(_rounded_up(longest), max(num_scored, 1)),
             lambda number, _: parts[number].seasons.padded,
             support,
             covariates,
         )
-        starts = validation_starts(parts, validation, num_scored)
+        validation = ValidationWindows.of(parts, windows, tuning.validation_windows)
         model = with_wider_x(self._preset.load(), covariates.num_covariates)
         sampled = _mirrored(model) if check_boolean("mirrored", self.mirrored) else model
         progress, kept = TrainingProgress(), KeptWeights(1.0)
@@ -351,7 +351,6 @@ class PretrainedForecaster(BaseEstimator):
                 sampled,
                 batches,
                 validation,
-                starts,
                 tuning,
                 run_eagerly=run_eagerly,
                 checkpoint=checkpoint,
@@ -376,7 +375,7 @@ class PretrainedForecaster(BaseEstimator):
                     "left_out": odd.left_out,
                     "notes": odd.notes,
                     "num_training_windows": len(batches.first_targets),
-                    "num_validation_windows": min(len(starts), tuning.validation_windows),
+                    "num_validation_windows": len(validation),
                     "num_weights": int(model.count_params()),
                     **about_training(progress, kept),
                 }

@@ -8,7 +8,7 @@ import numpy as np
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows
 from taylorformer.data_wrangler.tables.seasons import Seasons
 from taylorformer.data_wrangler.tables.series import Series
-from taylorformer.data_wrangler.tables.split import Split
+from taylorformer.data_wrangler.tables.split import Split, evenly_spaced
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,13 +54,61 @@ def training_parts(
     return parts
 
 
-def validation_starts(
-    parts: Sequence[TrainingPart], windows: ContextWindows, num_targets: int
-) -> np.ndarray:
-    """Returns the first rows of all windows whose targets are in the validation part."""
-    starts = [np.empty(0, np.int64)]
-    for part, first in zip(parts, windows.panel.offsets[:-1], strict=True):
-        if num_targets and part.num_training:
-            last = part.series.num_rows - num_targets
-            starts.append(first + np.arange(part.num_training, last + 1))
-    return np.concatenate(starts).astype(np.int64) - windows.spec.context_length
+@dataclasses.dataclass(frozen=True, eq=False)
+class ValidationWindows:
+    """The windows whose forecasts say which weights to keep.
+
+    Attributes:
+        windows: of the parts, of some length.
+        starts: the first rows of those that are forecast.
+        first_rows: `[G]`, the first row of the validation part of each series; what comes before is
+            not scored.
+    """
+
+    windows: ContextWindows
+    starts: np.ndarray
+    first_rows: np.ndarray
+
+    @classmethod
+    def of(
+        cls, parts: Sequence[TrainingPart], windows: ContextWindows, most: int
+    ) -> "ValidationWindows":
+        """Chooses windows, of each series about as many.
+
+        A validation part that is shorter than the horizon has one window, which begins before it.
+
+        Args:
+            parts: of a table.
+            windows: of their series.
+            most: at most so many.
+        """
+        horizon = windows.spec.horizon
+        with_rows = [part for part in parts if part.num_validation and part.num_training]
+        each = -(-most // max(len(with_rows), 1))
+        chosen = [np.empty(0, np.int64)]
+        offsets = windows.panel.offsets[:-1]
+        for part, offset in zip(parts, offsets, strict=True):
+            last = part.series.num_rows - horizon
+            if part in with_rows and last > 0:
+                first = np.arange(min(part.num_training, last), last + 1)
+                # The last one is among them: it is most like the forecast that users ask for.
+                chosen.append(offset + np.sort(evenly_spaced(first[::-1], each)))
+        starts = np.concatenate(chosen).astype(np.int64) - windows.spec.context_length
+        first_rows = np.array([part.num_training for part in parts]) + offsets
+        return cls(windows, evenly_spaced(starts, most), first_rows)
+
+    @property
+    def scored(self) -> np.ndarray:
+        """Which targets are scored: `[n, N_T]` bool."""
+        spec = self.windows.spec
+        rows = self.starts[:, np.newaxis] + spec.context_length + np.arange(spec.horizon)
+        first = self.first_rows[self.windows.panel.series_of(rows[:, 0])]
+        return self.windows.scored(self.starts) & (rows >= first[:, np.newaxis])
+
+    def teacher_forced(self) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Returns inputs and y of the targets, where the mask leaves those that are scored."""
+        inputs, y_target = self.windows.batch(self.starts)
+        return {**inputs, "target_mask": inputs["target_mask"] & self.scored}, y_target
+
+    def __len__(self) -> int:
+        return len(self.starts)

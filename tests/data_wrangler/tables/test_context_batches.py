@@ -29,19 +29,44 @@ def _batches(panel, horizon=4, longest=20, size=8, seed=0, **more):
 
 
 def test_a_pass_holds_every_first_target_once_and_each_pass_has_another_order():
-    batches = _batches(_panel(30, 15), size=7)
+    batches = _batches(_panel(30), size=7)
     rows = batches.first_targets
     # At least six rows come before, and all targets are rows of the series.
-    assert rows.tolist() == [*range(6, 27), *range(36, 42)]
-    drawn = np.concatenate([batches._first_targets_of(number) for number in range(12)])
+    assert rows.tolist() == [*range(6, 30)]
+    drawn = np.concatenate([batches._first_targets_of(number) for number in range(7)])
     first, second = drawn[: len(rows)], drawn[len(rows) : 2 * len(rows)]
     assert sorted(first) == sorted(second) == rows.tolist()
     assert first.tolist() != second.tolist()
 
 
+def test_a_pass_holds_all_of_the_shortest_series_and_some_of_the_others():
+    batches = _batches(_panel(30, 15, 5), size=20)
+    rows = batches.first_targets
+    assert rows.tolist() == [*range(6, 30), *range(36, 45), *range(46, 50)]
+    # Of 24, 9 and 4 first targets there are the roots of 24 x 4, 9 x 4 and 4 x 4, rounded up.
+    passes = [batches._first_targets_of(number) for number in range(40)]
+    for one in passes:
+        assert len(set(one)) == 20
+        assert batches.panel.series_of(np.sort(one)).tolist() == [0] * 10 + [1] * 6 + [2] * 4
+    assert set(np.concatenate(passes)) == set(rows)
+
+
 def test_a_short_series_has_windows_with_shorter_contexts():
-    assert _batches(_panel(6)).first_targets.tolist() == [2]
+    assert _batches(_panel(6)).first_targets.tolist() == [2, 3, 4, 5]
     assert _batches(_panel(4)).first_targets.tolist() == []
+
+
+def test_windows_have_up_to_all_targets_and_end_with_the_series():
+    batches = _batches(_panel(5), horizon=4, longest=1, size=4)
+    assert batches.first_targets.tolist() == [1, 2, 3, 4]
+    counts = set()
+    for number in range(30):
+        batch = batches.draw(number)
+        counts.add(batch["y_target"].shape[1])
+        if batch["y_target"].shape[1] == 4:
+            # All begin with the second row, whose context is the first.
+            assert (batch["y_target"] == batch["y_target"][:1]).all()
+    assert counts == {1, 2, 3, 4}
 
 
 def test_a_batch_is_a_function_of_its_number():
@@ -61,7 +86,13 @@ def test_even_stamps_are_shared():
 def test_a_jump_out_of_reach_is_not_trained_on():
     panel = _panel(40, change=lambda y: y + 1e6 * (np.arange(40) >= 20))
     batches = _batches(panel, size=len(_batches(panel).first_targets), longest=10)
-    masks, first = batches.draw(0)["target_mask"], batches._first_targets_of(0)
+    number = next(
+        number
+        for number in range(30)
+        if batches.draw(number)["context_mask"].shape[1] == 10
+        and batches.draw(number)["y_target"].shape[1] == 4
+    )
+    masks, first = batches.draw(number)["target_mask"], batches._first_targets_of(number)
     # The first that jump have all of their context before it, the last ones all of it after it.
     assert not masks[(first > 16) & (first <= 20)].any()
     assert masks[(first <= 16) | (first >= 30)].all()

@@ -58,16 +58,16 @@ def _kill_after_a_checkpoint(folder, *words):
 
 
 def _results(folder):
-    """Returns records without what each run has of its own."""
-    found = {}
+    """Returns records without what differs from run to run."""
+    results = {}
     for path in sorted(folder.glob("**/*.json")):
         record = json.loads(path.read_text())
         for name in ("seconds", "sha256"):
             record.pop(name, None)
         for point in record.get("curve", []):
             point.pop("seconds", None)
-        found[str(path.relative_to(folder))] = record
-    return found
+        results[str(path.relative_to(folder))] = record
+    return results
 
 
 @pytest.mark.slow

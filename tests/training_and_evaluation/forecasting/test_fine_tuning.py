@@ -197,7 +197,7 @@ def test_counts_and_several_series(weights):
 def test_the_length_of_the_table_says_how_it_is_trained(weights, monkeypatch):
     seen = []
 
-    def stop(model, sampled, batches, validation, starts, tuning, **more):
+    def stop(model, sampled, batches, validation, tuning, **more):
         seen.append((len(batches.first_targets), batches.batch_size, tuning))
         raise KeyboardInterrupt
 
