@@ -1,4 +1,7 @@
-"""Warnings that point at the line of the user's, however deep in the package they are given."""
+"""Warnings that point at the line of the user's, however deep in the package they are given.
+
+That line is the innermost one outside the package, also where it is one of Keras or of click.
+"""
 
 import inspect
 import warnings

@@ -62,7 +62,7 @@ def competition_record(
     """Forecasts and scores a competition set."""
     windows = competition_windows(name)
     results = {}
-    for line, made in lines.competition_lines(windows, names, settings).items():
+    for line, made in lines.competition_lines(windows, names, settings, say).items():
         figures, stand_ins = score_competition(name, windows, made)
         results[line] = _line(figures, stand_ins, made, command, settings)
         say(f"{name}: {line}: rel. scaled CRPS {records.number(figures['all']['rel_scrps'])}")

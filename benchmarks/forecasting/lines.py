@@ -168,12 +168,16 @@ def fit_line(
     return Made(made, True, {**about, **_seconds_of_each(seconds)})
 
 
-def panel_line(windows: Sequence[Window], settings: Settings) -> Made:
+def panel_line(windows: Sequence[Window], settings: Settings, say: Callable[[str], None]) -> Made:
     """Trains the pretrained model on the contexts of all windows of a season and horizon.
 
     Args:
         windows: one of each series.
         settings: see `Settings`.
+        say: told which of them are too short to be trained on.
+
+    Returns:
+        The forecasts of all windows, without those of groups that are too short.
     """
     from benchmarks.forecasting import zero_shot
 
@@ -183,7 +187,11 @@ def panel_line(windows: Sequence[Window], settings: Settings) -> Made:
         forecaster = zero_shot.make_forecaster(season, settings.model)
         forecaster.horizon = horizon
         started = time.perf_counter()
-        about = zero_shot.fit(forecaster, zero_shot.to_table(group), settings.seed)
+        try:
+            about = zero_shot.fit(forecaster, zero_shot.to_table(group), settings.seed)
+        except ValueError as error:
+            say(f"{frequency}: no fit: {error}")
+            continue
         about["fit_seconds"] = time.perf_counter() - started
         trainings.append({"frequency": frequency, "series": len(group), **about})
         started = time.perf_counter()
@@ -247,7 +255,10 @@ def single_lines(
 
 
 def competition_lines(
-    windows: Sequence[Window], names: Sequence[str], settings: Settings
+    windows: Sequence[Window],
+    names: Sequence[str],
+    settings: Settings,
+    say: Callable[[str], None],
 ) -> dict[str, Made]:
     """Forecasts a competition set by our lines among some names.
 
@@ -265,7 +276,7 @@ def competition_lines(
         if name in (*ZERO_SHOT, MIRRORED)
     }
     if FIT_PRIOR in names:
-        made[FIT_PRIOR] = panel_line(windows, settings)
+        made[FIT_PRIOR] = panel_line(windows, settings, say)
     return made
 
 

@@ -7,6 +7,7 @@ whose contexts are not much shorter than those of its forecasts.
 
 import dataclasses
 import functools
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -25,8 +26,8 @@ _ORDERS, _LENGTHS = 0, 1
 _SHARE_OF_LONGEST = 0.5
 # Contexts are at least this long, where the table has so many rows.
 _SHORTEST_CONTEXT = 6
-# A window has at least one target for so many of a forecast.
-_FORECAST_TARGETS = 4
+# A window has at least this share of the targets of a forecast, rounded up.
+_LEAST_SHARE = 0.25
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -86,7 +87,7 @@ class ContextBatches:
 
     @property
     def _fewest_targets(self) -> int:
-        return -(-self.horizon // _FORECAST_TARGETS)
+        return math.ceil(self.horizon * _LEAST_SHARE)
 
     @functools.cached_property
     def _counts(self) -> np.ndarray:
@@ -111,10 +112,7 @@ class ContextBatches:
             self.support,
             self.covariates,
         )
-        first = self._first_targets_of(number)
-        # Where the series ends too soon for so many targets, its last ones.
-        ends = self.panel.offsets[1:][self.panel.series_of(first)]
-        starts = np.minimum(first, ends - num_targets) - length
+        starts = self._with_room(rng, self._first_targets_of(number), num_targets) - length
         inputs, y_target = windows.batch(starts)
         return with_shared_points(_kept({**inputs, "y_target": y_target}))
 
@@ -124,6 +122,15 @@ class ContextBatches:
         passes, index = np.divmod(positions, count)
         orders = {number: self._order(int(number)) for number in np.unique(passes)}
         return np.array([orders[p][i] for p, i in zip(passes, index, strict=True)], np.int64)
+
+    def _with_room(
+        self, rng: np.random.Generator, first: np.ndarray, num_targets: int
+    ) -> np.ndarray:
+        """Puts another first target where the series ends too soon for so many targets."""
+        numbers = self.panel.series_of(first)
+        ends = self.panel.offsets[1:][numbers] - num_targets
+        begins = np.array([rows[0] if len(rows) else 0 for rows in self._by_series])[numbers]
+        return np.where(first <= ends, first, rng.integers(np.minimum(begins, ends), ends + 1))
 
     def _order(self, number: int) -> np.ndarray:
         """Returns the first targets in the order of a pass; the last few passes are remembered.

@@ -37,6 +37,13 @@ class FakeForecaster:
     def __init__(self, left_out=()):
         self.left_out = left_out
         self.calls = []
+        self.fitted = []
+
+    def fit(self, table, *, fractions, seed):
+        if table["unique_id"].nunique() == 1 and len(table) < 20:
+            raise ValueError("too few rows")
+        self.fitted.append((self.horizon, table, fractions, seed))
+        self.report_ = {"training_steps": 7, "notes": {}}
 
     def forecast(self, table, future=None, *, horizon=None, num_samples, seed):
         self.calls.append((table, future))
@@ -375,6 +382,35 @@ def test_a_competition_from_end_to_end_writes_no_figure_of_one_series(fake, smal
     assert figures["mase"] == pytest.approx(
         content["lines"]["Naive"]["figures"]["all"]["mase"], 0.1
     )
+
+
+def test_panels_are_trained_on_by_frequency(fake, small_m1, tmp_path, capsys):
+    main(["--sets", "m1", "--lines", "fit-prior", "--output", str(tmp_path), "--seed", "3"])
+    line = records.read(tmp_path / "m1.json")["lines"]["fit-prior"]
+    assert [one["frequency"] for one in line["trainings"]] == list(SMALL)
+    assert [one["series"] for one in line["trainings"]] == list(SMALL.values())
+    assert {one["training_steps"] for one in line["trainings"]} == {7}
+    assert line["figures"]["all"]["n"] == 11
+    assert [season for season, _ in fake.asked] == [None, 4, 12]
+    # What was trained on is what was forecast: contexts alone.
+    for (horizon, table, fractions, seed), (read, _) in zip(fake.fitted, fake.calls, strict=True):
+        pd.testing.assert_frame_equal(table, read)
+        assert horizon in (6, 8, 18) and fractions == (0.8, 0.2, 0.0) and seed == 3
+
+
+def test_a_panel_that_is_too_short_is_left_out():
+    steps = pd.RangeIndex(16)
+    window = sets.Window("a", np.arange(10.0), np.arange(6.0), steps[:10], steps[10:], None)
+    said = []
+
+    class Short(FakeForecaster):
+        horizon = None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(zero_shot, "make_forecaster", lambda *_: Short())
+        made = lines.panel_line([window], SETTINGS, said.append)
+    assert not made.values and made.about["trainings"] == []
+    assert said == [": no fit: too few rows"]
 
 
 def test_sets_for_reports_need_the_option(capsys, wheels, tmp_path):

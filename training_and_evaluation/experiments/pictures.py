@@ -89,7 +89,9 @@ def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = ""
             its runs. Minutes are drawn if all points of all curves have them.
         title: of the picture.
     """
-    drawn = [name for name in _CURVE_UNITS if all(_is_known(record, name) for record in records)]
+    drawn = ["step"]
+    if records and all(_is_known(record, "seconds") for record in records):
+        drawn.append("seconds")
     width, height = _CURVES_SIZE
     figure = new_figure(width * len(drawn), height)
     panels = figure.subplots(1, len(drawn), squeeze=False, sharey=True)[0]

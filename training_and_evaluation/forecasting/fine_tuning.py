@@ -22,6 +22,7 @@ from taylorformer.data_wrangler.checks import check_choice, check_integer, check
 from taylorformer.data_wrangler.seeds import numbered_generator
 from taylorformer.data_wrangler.tables.context_batches import ContextBatches, with_shared_points
 from taylorformer.data_wrangler.tables.context_scaler import NUM_X
+from taylorformer.data_wrangler.tables.context_windows import ContextWindows
 from taylorformer.data_wrangler.tables.scaled_support import NUM_PARTS
 from taylorformer.data_wrangler.tasks.drawn_batches import (
     batch_numbers,
@@ -120,6 +121,11 @@ class FineTuning:
             clip_norm=1.0,
         )
 
+    @property
+    def score(self) -> str:
+        """The name, in the history, of the score that chooses the weights."""
+        return _CHOICES[self.choose]
+
     def is_synthetic(self, number: int) -> bool:
         """Tells whether the batch of this number is one of synthetic series."""
         return int((number + 1) * self.synthetic) > int(number * self.synthetic)
@@ -134,8 +140,10 @@ _LONG = FineTuning(
     validation_windows=256,
     validation_samples=16,
 )
-# From so many windows on, which is one series of about this many rows or a panel.
+# From so many windows on training is longer: one series of about as many rows, or a panel.
 _MANY_WINDOWS = 2000
+# Epochs of a long training.
+_EPOCHS = 20
 
 
 def usual_tuning(num_windows: int, changes: Mapping[str, Any] | None = None) -> FineTuning:
@@ -143,7 +151,8 @@ def usual_tuning(num_windows: int, changes: Mapping[str, Any] | None = None) -> 
 
     A few are soon learnt by heart: 300 steps, half of them on synthetic series. From 2,000 windows
     on, of one long series or of many short ones, there are up to 1,500 steps, fewer of them on
-    synthetic series, and more windows say which weights to keep.
+    synthetic series, and more windows say which weights to keep. A shorter training has shorter
+    epochs and a shorter warm-up, down to the 25 steps of a short table.
 
     Example:
         >>> usual_tuning(150).max_steps, usual_tuning(20_000, {"batch_size": 8}).max_steps
@@ -151,10 +160,30 @@ def usual_tuning(num_windows: int, changes: Mapping[str, Any] | None = None) -> 
 
     Args:
         num_windows: of the training part.
-        changes: values of attributes of `FineTuning` to put in.
+        changes: values of attributes of `FineTuning` to put in. None: none.
+
+    Raises:
+        TypeError, ValueError: no mapping, an unknown name, or a value outside its range.
     """
     usual = _SHORT if num_windows < _MANY_WINDOWS else _LONG
-    return dataclasses.replace(usual, **(changes or {}))
+    if changes is None:
+        return usual
+    names = [field.name for field in dataclasses.fields(FineTuning)]
+    if not isinstance(changes, Mapping):
+        raise TypeError(
+            "`tuning` must be a FineTuning, a mapping of some of its attributes, or None. "
+            f"Received: {changes!r}"
+        )
+    for name in changes:
+        check_choice("tuning", name, names)
+    tuning = dataclasses.replace(usual, **changes)
+    epoch = max(tuning.max_steps // _EPOCHS, _SHORT.steps_per_epoch)
+    shorter = {
+        name: min(getattr(usual, name), epoch)
+        for name in ("steps_per_epoch", "warm_up")
+        if name not in changes
+    }
+    return dataclasses.replace(tuning, **shorter)
 
 
 def fine_tune(
@@ -196,9 +225,9 @@ def fine_tune(
     model.compile(plan.make_optimizer(), run_eagerly=run_eagerly)
     data, choice, score = None, None, None
     if len(validation):
-        data = _validation_data(validation)
+        data = _validation_data(validation, tuning.batch_size)
         score = FreeRunningScore(sampled, validation, tuning.validation_samples)
-        choice = WeightChoice(_CHOICES[tuning.choose], score if tuning.choose == "crps" else None)
+        choice = WeightChoice(tuning.score, score if tuning.choose == "crps" else None)
     before = model.get_weights()
     progress = resumable_fit(
         model,
@@ -299,7 +328,7 @@ class FreeRunningScore:
         return float(np.mean(self.by_window()))
 
     def by_window(self) -> np.ndarray:
-        """Returns the score of each window, NaN where a sample is not finite."""
+        """Returns the score of each window; NaN for all, where any sample is not finite."""
         inputs, keys, y_target, scored = self._held_out
         samples = self.model.sample(inputs, self.num_samples, _SCORE_SEED, keys).numpy()
         if not np.isfinite(samples).all():
@@ -335,13 +364,8 @@ class FreeRunningScore:
 def _training_data(
     batches: ContextBatches, tuning: FineTuning, first_batch: int
 ) -> "tf.data.Dataset":
-    import tensorflow as tf
-
     prior = SeriesPrior()
     num_covariates = batches.covariates.num_covariates
-    specs = masked_specs(NUM_X + num_covariates, 1)
-    if batches.support is not None:
-        specs["y_support"] = tf.TensorSpec([None, 1, NUM_PARTS], tf.float64)
 
     def draw(number: int) -> Mapping[str, np.ndarray]:
         if not tuning.is_synthetic(number):
@@ -352,7 +376,7 @@ def _training_data(
             batch["y_support"] = _no_support(len(batch["y_context"]))
         return batch
 
-    return numbered_batches(batch_numbers(first_batch, None), draw, specs)
+    return numbered_batches(batch_numbers(first_batch, None), draw, _specs(batches))
 
 
 def _with_mean_covariates(
@@ -373,13 +397,26 @@ def _no_support(count: int) -> np.ndarray:
     return np.broadcast_to(parts, (count, 1, NUM_PARTS)).copy()
 
 
-def _validation_data(validation: ValidationWindows) -> "tf.data.Dataset":
+def _validation_data(validation: ValidationWindows, batch_size: int) -> "tf.data.Dataset":
+    arrays = validation.teacher_forced()
+    count = -(-len(arrays["y_target"]) // batch_size)
+
+    def batch(number: int) -> Mapping[str, np.ndarray]:
+        some = slice(number * batch_size, (number + 1) * batch_size)
+        return with_shared_points({name: array[some] for name, array in arrays.items()})
+
+    specs = _specs(validation.windows)
+    return numbered_batches(batch_numbers(0, count), batch, specs).cache()
+
+
+def _specs(windows: ContextWindows | ContextBatches) -> "dict[str, tf.TensorSpec]":
+    """Returns what the arrays of batches are."""
     import tensorflow as tf
 
-    inputs, y_target = validation.teacher_forced()
-    batch = with_shared_points({**inputs, "y_target": y_target})
-    y_target = batch.pop("y_target")
-    return tf.data.Dataset.from_tensors((batch, y_target))
+    specs = masked_specs(NUM_X + windows.covariates.num_covariates, 1)
+    if windows.support is not None:
+        specs["y_support"] = tf.TensorSpec([None, 1, NUM_PARTS], tf.float64)
+    return specs
 
 
 def _fingerprint(

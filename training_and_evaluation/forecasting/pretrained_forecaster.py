@@ -268,7 +268,8 @@ class PretrainedForecaster(BaseEstimator):
         fractions = check_fractions(fractions)
         seed = check_integer("seed", seed, 0, LARGEST_TRAINING_SEED)
         if not isinstance(tuning, FineTuning):
-            usual_tuning(0, tuning)  # which checks the values before the table is read
+            # Values outside their range are an error before the table is read.
+            usual_tuning(0, tuning)
         horizon = check_optional_integer("horizon", self.horizon, 1)
         table = self._read(
             data,
@@ -379,6 +380,11 @@ class PretrainedForecaster(BaseEstimator):
                     "num_weights": int(model.count_params()),
                     **about_training(progress, kept),
                 }
+        scores = [row[tuning.score] for row in progress.history if len(validation)]
+        if scores and not np.isfinite(scores).any():
+            warn_user(
+                "no score of the validation part is finite: the weights of the preset are kept"
+            )
         return self
 
     # Forecasts and scores.

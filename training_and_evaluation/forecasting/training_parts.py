@@ -5,10 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from taylorformer.data_wrangler.tables.context_scaler import FURTHEST_TRAINED
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows
 from taylorformer.data_wrangler.tables.seasons import Seasons
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.split import Split, evenly_spaced
+
+# A window that begins before the validation part has at least so many rows before it.
+_FEWEST_BEFORE = 6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -61,13 +65,13 @@ class ValidationWindows:
     Attributes:
         windows: of the parts, of some length.
         starts: the first rows of those that are forecast.
-        first_rows: `[G]`, the first row of the validation part of each series; what comes before is
-            not scored.
+        scored: `[n, N_T]` bool, which targets are scored: those of the validation part that have a
+            value, and that do not lie far outside of the context where others do not.
     """
 
     windows: ContextWindows
     starts: np.ndarray
-    first_rows: np.ndarray
+    scored: np.ndarray
 
     @classmethod
     def of(
@@ -82,33 +86,60 @@ class ValidationWindows:
             windows: of their series.
             most: at most so many.
         """
-        horizon = windows.spec.horizon
-        with_rows = [part for part in parts if part.num_validation and part.num_training]
-        each = -(-most // max(len(with_rows), 1))
-        chosen = [np.empty(0, np.int64)]
-        offsets = windows.panel.offsets[:-1]
-        for part, offset in zip(parts, offsets, strict=True):
-            last = part.series.num_rows - horizon
-            if part in with_rows and last > 0:
-                first = np.arange(min(part.num_training, last), last + 1)
-                # The last one is among them: it is most like the forecast that users ask for.
-                chosen.append(offset + np.sort(evenly_spaced(first[::-1], each)))
-        starts = np.concatenate(chosen).astype(np.int64) - windows.spec.context_length
-        first_rows = np.array([part.num_training for part in parts]) + offsets
-        return cls(windows, evenly_spaced(starts, most), first_rows)
+        spec, offsets = windows.spec, windows.panel.offsets[:-1]
+        possible = [
+            _first_targets(part, spec.horizon) + offset
+            for part, offset in zip(parts, offsets, strict=True)
+        ]
+        first = _shared_out([rows for rows in possible if len(rows)], most)
+        starts = first - spec.context_length
+        if not len(starts):
+            return cls(windows, starts, np.empty((0, spec.horizon), bool))
+        begins = np.array([part.num_training for part in parts]) + offsets
+        rows = first[:, np.newaxis] + np.arange(spec.horizon)
+        scored = windows.scored(starts) & (
+            rows >= begins[windows.panel.series_of(first)][:, np.newaxis]
+        )
+        usual = scored & (np.abs(windows.batch(starts)[1][..., 0]) < FURTHEST_TRAINED)
+        scored = usual if usual.any() else scored
+        has_score = scored.any(axis=1)
+        return cls(windows, starts[has_score], scored[has_score])
 
-    @property
-    def scored(self) -> np.ndarray:
-        """Which targets are scored: `[n, N_T]` bool."""
-        spec = self.windows.spec
-        rows = self.starts[:, np.newaxis] + spec.context_length + np.arange(spec.horizon)
-        first = self.first_rows[self.windows.panel.series_of(rows[:, 0])]
-        return self.windows.scored(self.starts) & (rows >= first[:, np.newaxis])
+    def teacher_forced(self) -> dict[str, np.ndarray]:
+        """Returns inputs and `y_target` of the windows whose likelihood is measured.
 
-    def teacher_forced(self) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """Returns inputs and y of the targets, where the mask leaves those that are scored."""
-        inputs, y_target = self.windows.batch(self.starts)
-        return {**inputs, "target_mask": inputs["target_mask"] & self.scored}, y_target
+        Those that begin before the validation part are left out, unless there are no others: the
+        values before a target are all seen, and targets of the training part do not count.
+        """
+        inside = self.scored[:, 0]
+        inside = inside if inside.any() else np.ones(len(inside), bool)
+        inputs, y_target = self.windows.batch(self.starts[inside])
+        mask = inputs["target_mask"] & self.scored[inside]
+        return {**inputs, "target_mask": mask, "y_target": y_target}
 
     def __len__(self) -> int:
         return len(self.starts)
+
+
+def _first_targets(part: TrainingPart, horizon: int) -> np.ndarray:
+    """Returns the rows of a part that can be the first target of a validation window."""
+    last = part.series.num_rows - horizon
+    least = min(part.num_training, _FEWEST_BEFORE)
+    if not part.num_validation or last < max(least, 1):
+        return np.empty(0, np.int64)
+    return np.arange(min(part.num_training, last), last + 1)
+
+
+def _shared_out(possible: Sequence[np.ndarray], most: int) -> np.ndarray:
+    """Chooses about as many rows of each series; what short ones leave over the others get.
+
+    The last row of a series is the first to be chosen: its forecast is most like what users ask
+    for.
+    """
+    chosen, left = [np.empty(0, np.int64)], most
+    for number, index in enumerate(np.argsort([len(rows) for rows in possible], kind="stable")):
+        count = -(-left // (len(possible) - number))
+        rows = evenly_spaced(possible[index][::-1], count) if count else possible[index][:0]
+        left -= len(rows)
+        chosen.append(rows)
+    return np.sort(np.concatenate(chosen))

@@ -9,6 +9,8 @@ import time
 import numpy as np
 import pytest
 
+from taylorformer import load_model
+
 _STEPS = ("--iterations", "60", "--validate-every", "2", "--batch-size", "4")
 _EPOCHS = 30
 _FEW = ("--validation-sequences", "4", "--test-sequences", "4")
@@ -26,15 +28,13 @@ RUNS = {
 }
 
 
-def _start(folder, *words):
-    command = [sys.executable, "-m", "taylorformer", "experiment", *words, "--output", str(folder)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+def _command(folder, *words):
+    return [sys.executable, "-m", "taylorformer", "experiment", *words, "--output", str(folder)]
 
 
 def _finish(folder, *words):
-    process = _start(folder, *words)
-    _, text = process.communicate()
-    assert process.returncode == 0, text
+    done = subprocess.run(_command(folder, *words), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def _checkpoints(folder):
@@ -44,13 +44,19 @@ def _checkpoints(folder):
 
 def _kill_after_a_checkpoint(folder, *words):
     """Kills the command as soon as there is a checkpoint of a run that is not done."""
-    process = _start(folder, *words)
-    deadline = time.monotonic() + 300
-    while not _checkpoints(folder):
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    folder.mkdir()
+    with (folder / "screen.txt").open("w") as screen:
+        process = subprocess.Popen(_command(folder, *words), stdout=screen, stderr=screen)
+        try:
+            deadline = time.monotonic() + 300
+            while not _checkpoints(folder):
+                assert process.poll() is None and time.monotonic() < deadline, (
+                    folder / "screen.txt"
+                ).read_text()
+                time.sleep(0.01)
+        finally:
+            process.kill()
+            process.wait()
     assert process.returncode == -signal.SIGKILL
     (checkpoint,) = _checkpoints(folder)
     with np.load(checkpoint) as file:
@@ -70,6 +76,14 @@ def _results(folder):
     return results
 
 
+def _weights(folder):
+    """Returns the weights of all models, by their paths."""
+    return {
+        str(path.relative_to(folder)): load_model(path).get_weights()
+        for path in sorted(folder.glob("**/*.keras"))
+    }
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_a_killed_run_ends_as_if_it_had_not_been(name, tmp_path, shared_path):
@@ -83,3 +97,8 @@ def test_a_killed_run_ends_as_if_it_had_not_been(name, tmp_path, shared_path):
     _finish(broken, *words, "--resume")
     expected = _results(whole)
     assert expected and _results(broken) == expected
+    ours, theirs = _weights(broken), _weights(whole)
+    assert ours and list(ours) == list(theirs)
+    for name, weights in theirs.items():
+        for one, other in zip(ours[name], weights, strict=True):
+            np.testing.assert_array_equal(one, other)

@@ -60,9 +60,10 @@ def test_the_weights_that_are_kept_are_not_worse_than_those_of_the_start(fitted,
     assert list(fitted.history_["step"]) == [2, 4]
     assert report["num_validation_windows"] == 3
     # What spoils a model is not kept, and the weights of the preset are never changed.
-    spoiled = _forecaster(weights).fit(
-        _table(), tuning=FineTuning(**_TUNING, learning_rate=1e3), **_EAGERLY
-    )
+    with pytest.warns(UserWarning, match="no score of the validation part is finite"):
+        spoiled = _forecaster(weights).fit(
+            _table(), tuning=FineTuning(**_TUNING, learning_rate=1e3), **_EAGERLY
+        )
     assert spoiled.report_["best_step"] == 0
     before = _forecaster(weights).model_.get_weights()
     assert spoiled.report_["share"] == 0
@@ -205,10 +206,20 @@ def test_the_length_of_the_table_says_how_it_is_trained(weights, monkeypatch):
     for rows, changes in ((60, None), (3200, {"batch_size": 8}), (60, FineTuning(max_steps=1))):
         with pytest.raises(KeyboardInterrupt):
             _forecaster(weights).fit(_table(rows), tuning=changes)
-    short, long, named = (tuning for _, _, tuning in seen)
-    assert short == usual_tuning(seen[0][0]) == FineTuning()
-    assert long == usual_tuning(seen[1][0], {"batch_size": 8}) and seen[1][1] == 8
-    assert long.max_steps > short.max_steps and named.max_steps == 1
+    assert [number > 2000 for number, _, _ in seen] == [False, True, False]
+    assert [tuning.max_steps for _, _, tuning in seen] == [300, 1500, 1]
+    assert [size for _, size, _ in seen] == [32, 8, 32]
+    assert [usual_tuning(number).max_steps for number in (1999, 2000)] == [300, 1500]
+
+
+def test_a_shorter_training_has_shorter_epochs_and_a_shorter_warm_up():
+    def lengths(**changes):
+        tuning = usual_tuning(9999, changes)
+        return tuning.steps_per_epoch, tuning.warm_up
+
+    assert lengths() == (75, 75) and lengths(max_steps=800) == (40, 40)
+    assert lengths(max_steps=60) == (25, 25) and lengths(max_steps=60, warm_up=9) == (25, 9)
+    assert usual_tuning(0, {"max_steps": 60}).steps_per_epoch == 25
 
 
 def test_bad_arguments(weights):
@@ -221,6 +232,11 @@ def test_bad_arguments(weights):
         FineTuning(choose="mse")
     with pytest.raises(ValueError, match="`synthetic` must be"):
         FineTuning(synthetic=1.0)
-    with pytest.raises(ValueError, match="`choose` must be one of"):
-        forecaster.fit(None, tuning={"choose": "mse"})
+    for tuning, message in (
+        ({"choose": "mse"}, "`choose` must be one of"),
+        ({"steps": 3}, "`tuning` must be one of 'max_steps', .*Received: tuning='steps'"),
+        (5, "`tuning` must be a FineTuning, a mapping .*Received: 5"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            forecaster.fit(None, tuning=tuning)
     assert not hasattr(forecaster, "columns_")

@@ -13,11 +13,16 @@ from taylorformer.training_and_evaluation.forecasting.training_parts import (
 )
 
 
-def _validation(lengths, horizon=4, most=100):
-    """Of series with so many rows in the training and the validation part."""
+def _validation(lengths, horizon=4, most=100, changes=None):
+    """Of series with so many rows in the training and the validation part.
+
+    Args:
+        changes: added to the validation part.
+    """
     parts = []
     for number, (training, validation) in enumerate(lengths):
         values = np.random.default_rng(number).normal(size=training + validation).cumsum()
+        values[training:] += 0 if changes is None else changes
         series = make_series(values, name=f"s{number}")
         parts.append(TrainingPart(series.name, series, training, Seasons(time_unit="")))
     panel = Panel([part.series for part in parts])
@@ -38,20 +43,43 @@ def test_all_windows_of_one_series_lie_in_its_validation_part():
 
 
 def test_a_short_validation_part_is_scored_by_a_window_that_begins_before_it():
-    validation = _validation([(20, 7), (20, 1), (20, 0), (3, 1), (2, 3)])
-    # Of the third series there is nothing to score, and the fourth has no row before a window.
-    assert _first_targets(validation) == [20, 21, 22, 23, 27 + 17, 27 + 21 + 20 + 4 + 1]
+    validation = _validation([(20, 7), (20, 1), (20, 0), (2, 3), (7, 3)])
+    # Of the third one there is nothing to score, and the fourth has too few rows before a window.
+    assert _first_targets(validation) == [20, 21, 22, 23, 27 + 17, 27 + 21 + 20 + 5 + 6]
     assert validation.scored[:4].all()
     assert validation.scored[4:].tolist() == [
         [False, False, False, True],
         [False, True, True, True],
     ]
-    inputs, y_target = validation.teacher_forced()
-    assert y_target.shape == (6, 4, 1) and (inputs["target_mask"] == validation.scored).all()
+    # Their likelihood would be that of targets that follow others which are not seen.
+    arrays = validation.teacher_forced()
+    assert arrays["y_target"].shape == (4, 4, 1) and arrays["target_mask"].all()
+    alone = _validation([(20, 1), (20, 7)], horizon=8).teacher_forced()
+    assert alone["target_mask"].sum(axis=1).tolist() == [1, 7]
+
+
+def test_a_jump_out_of_reach_is_not_scored():
+    jumps = np.zeros(8)
+    jumps[6] = 1e9
+    validation = _validation([(20, 8)], horizon=2, changes=jumps)
+    assert _first_targets(validation) == [20, 21, 22, 23, 24, 25, 26]
+    assert validation.scored[:5].all()
+    assert validation.scored[5:].tolist() == [[True, False], [False, True]]
+    # Unless there is nothing else.
+    assert _validation([(20, 8)], horizon=2, changes=np.full(8, 1e9)).scored.all()
 
 
 def test_series_have_about_as_many_windows_each():
-    validation = _validation([(20, 40), (20, 6), (20, 9)], most=6)
-    series = validation.windows.panel.series_of(np.array(_first_targets(validation)))
-    assert series.tolist() == [0, 0, 1, 1, 2, 2]
-    assert len(_validation([(20, 6)] * 9, most=4)) == 4
+    def counts(*lengths, most):
+        validation = _validation(lengths, most=most)
+        first = np.array(_first_targets(validation))
+        return np.bincount(validation.windows.panel.series_of(first)).tolist()
+
+    assert counts((20, 40), (20, 6), (20, 9), most=6) == [2, 2, 2]
+    # What short series leave over the long ones get.
+    assert counts((20, 40), (20, 4), (20, 5), most=12) == [9, 1, 2]
+    assert sum(counts(*[(20, 6)] * 9, most=4)) == 4
+
+
+def test_without_rows_to_score_there_is_none():
+    assert len(_validation([(20, 0)])) == 0 and len(_validation([(4, 1)])) == 0
