@@ -89,7 +89,7 @@ def show_plan(
         seasons: those that were named, see `choose_seasons`.
 
     Raises:
-        ValueError: rows in disorder, or too few rows to train on.
+        ValueError: rows in disorder, or too few rows for `spec`.
     """
     from taylorformer.data_wrangler.tables.split import PARTS, Split, panel_window_starts
 

@@ -34,6 +34,7 @@ from taylorformer.data_wrangler.tables.frequencies import (
 )
 from taylorformer.data_wrangler.tables.long_table import ids_of
 from taylorformer.data_wrangler.tables.missing_marks import describe_marks, marks_of
+from taylorformer.data_wrangler.tables.odd_series import OddSeries
 from taylorformer.data_wrangler.tables.panel import Panel
 from taylorformer.data_wrangler.tables.seasons import Seasons, choose_seasons, plain_seasons
 from taylorformer.data_wrangler.tables.series import Series
@@ -83,6 +84,7 @@ from taylorformer.training_and_evaluation.forecasting.table_reading import (
     without_left_out,
 )
 from taylorformer.training_and_evaluation.forecasting.training_parts import (
+    TrainingPart,
     ValidationWindows,
     training_parts,
 )
@@ -270,7 +272,7 @@ class PretrainedForecaster(BaseEstimator):
         if not isinstance(tuning, FineTuning):
             # Values outside their range are an error before the table is read.
             usual_tuning(0, tuning)
-        horizon = check_optional_integer("horizon", self.horizon, 1)
+        check_optional_integer("horizon", self.horizon, 1)
         table = self._read(
             data,
             unsorted,
@@ -294,35 +296,15 @@ class PretrainedForecaster(BaseEstimator):
                 "`lower`, `upper` and `integers` must be the same for all targets of a training. "
                 f"Received: {listed([str(one) for one in table.supports])}"
             )
-        odd = odd_in_pretrained(table.panel)
-        splits = {
-            one.name: Split.chronological(one.num_rows, fractions) for one in table.panel.series
-        }
-        parts = training_parts(odd.kept(table.panel), splits, self._choose)
-        if horizon is None:
-            chosen = {part.series.name: (part.seasons,) for part in parts}
-            horizon = self._usual_horizon([part.training for part in parts], chosen)
-        # Half of a short training part at most, so that something comes before it.
-        num_targets = min(horizon, max(max(part.num_training for part in parts) // 2, 1))
-        short = [part for part in parts if part.num_training < num_targets + _FEWEST_BEFORE]
-        odd.leave_out(
-            dict.fromkeys(part.owner for part in short),
-            f"fewer than {num_targets + _FEWEST_BEFORE} values in the training part",
-        )
-        parts = [part for part in parts if part.owner not in odd.left_out]
-        if not parts:
-            need = num_targets + _FEWEST_BEFORE
-            raise ValueError(
-                f"`data` must hold a series of at least {need} values in its training part. "
-                f"Received: {listed([f'{part.num_training} values' for part in short])}"
-            )
-        warn_user(odd.describe("the training"), describe_marks(marks_of(odd.kept(table.panel))))
+        chosen = self._choose_parts(table.panel, fractions)
+        parts = chosen.parts
+        warn_user(chosen.odd.describe("the training"), describe_marks(marks_of(chosen.series)))
         support = None if table.supports[0].is_everything else table.supports[0]
         covariates = CovariateScaling.measure([part.training.covariate_values for part in parts])
         longest = max(self._rows_to_read(part.num_training, part.seasons) for part in parts)
         batches = ContextBatches(
             Panel([part.training for part in parts]),
-            num_targets,
+            chosen.num_targets,
             longest,
             lambda number, _: parts[number].seasons.padded,
             1,
@@ -334,7 +316,7 @@ class PretrainedForecaster(BaseEstimator):
             tuning = usual_tuning(len(batches.first_targets), tuning)
         batches = dataclasses.replace(batches, batch_size=tuning.batch_size)
         # In a short validation part shorter windows, so that there are some of them.
-        num_scored = min(horizon, -(-max(part.num_validation for part in parts) // 2))
+        num_scored = min(chosen.horizon, -(-max(part.num_validation for part in parts) // 2))
         windows = ContextWindows(
             Panel([part.series for part in parts]),
             WindowSpec(_rounded_up(longest), max(num_scored, 1)),
@@ -369,12 +351,12 @@ class PretrainedForecaster(BaseEstimator):
                 self.columns_ = columns
                 self.history_ = pd.DataFrame(progress.history)
                 self.borders_ = {
-                    one.name: Borders.of(one, splits[one.name]) for one in odd.kept(table.panel)
+                    one.name: Borders.of(one, chosen.splits[one.name]) for one in chosen.series
                 }
                 self.report_: dict[str, Any] = {
-                    "series": {one.name: one.missing_summary() for one in odd.kept(table.panel)},
-                    "left_out": odd.left_out,
-                    "notes": odd.notes,
+                    "series": {one.name: one.missing_summary() for one in chosen.series},
+                    "left_out": chosen.odd.left_out,
+                    "notes": chosen.odd.notes,
                     "num_training_windows": len(batches.first_targets),
                     "num_validation_windows": len(validation),
                     "num_weights": int(model.count_params()),
@@ -386,6 +368,35 @@ class PretrainedForecaster(BaseEstimator):
                 "no score of the validation part is finite: the weights of the preset are kept"
             )
         return self
+
+    def _choose_parts(self, panel: Panel, fractions: Sequence[float]) -> "_ChosenParts":
+        """Returns the parts of a table that are trained on, and how many targets at a time.
+
+        Raises:
+            ValueError: all series are too short.
+        """
+        odd = odd_in_pretrained(panel)
+        splits = {one.name: Split.chronological(one.num_rows, fractions) for one in panel.series}
+        parts = training_parts(odd.kept(panel), splits, self._choose)
+        horizon = check_optional_integer("horizon", self.horizon, 1)
+        if horizon is None:
+            seasons = {part.series.name: (part.seasons,) for part in parts}
+            horizon = self._usual_horizon([part.training for part in parts], seasons)
+        # Half of a short training part at most, so that something comes before it.
+        num_targets = min(horizon, max(max(part.num_training for part in parts) // 2, 1))
+        need = num_targets + _FEWEST_BEFORE
+        short = [part for part in parts if part.num_training < need]
+        odd.leave_out(
+            dict.fromkeys(part.owner for part in short),
+            f"fewer than {need} values in the training part",
+        )
+        parts = [part for part in parts if part.owner not in odd.left_out]
+        if not parts:
+            raise ValueError(
+                f"`data` must hold a series of at least {need} values in its training part. "
+                f"Received: {listed([f'{part.num_training} values' for part in short])}"
+            )
+        return _ChosenParts(parts, odd.kept(panel), splits, odd, horizon, num_targets)
 
     # Forecasts and scores.
 
@@ -992,6 +1003,27 @@ class _ReadTable:
     columns: Columns
     ids: Mapping[str, Any]
     supports: tuple[ValueSupport, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _ChosenParts:
+    """What of a table is trained on.
+
+    Attributes:
+        parts: the columns of all series, one by one.
+        series: those that are not left out.
+        splits: of all series, by their names.
+        odd: what is odd about some of them.
+        horizon: N_T of forecasts.
+        num_targets: the largest N_T of training windows.
+    """
+
+    parts: Sequence[TrainingPart]
+    series: Sequence[Series]
+    splits: Mapping[str, Split]
+    odd: OddSeries
+    horizon: int
+    num_targets: int
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
