@@ -85,7 +85,8 @@ def test_what_is_trained_reads_covariates_of_the_rows_to_forecast(fitted, table,
 
 
 def test_without_covariates_that_help_the_start_is_kept(weights, table, future):
-    forecaster = _forecaster(weights, learning_rate=1e3).fit(table, **_ROLES)
+    with pytest.warns(UserWarning, match="no score of the validation part is finite"):
+        forecaster = _forecaster(weights, learning_rate=1e3).fit(table, **_ROLES)
     assert forecaster.report_["share"] == 0
     plain = Forecaster.from_preset(weights, horizon=_HORIZON, seasons=7)
     expected = _samples(plain, table[["ds", "y"]], future[["ds"]])
