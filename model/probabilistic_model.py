@@ -31,6 +31,7 @@ from taylorformer.data_wrangler.checks import (
     check_optional_integer,
 )
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
+from taylorformer.data_wrangler.user_warnings import warn_user
 from taylorformer.data_wrangler.whole_files import refuse_existing, replaced_whole
 from taylorformer.model.array_batches import array_batches, batches_once, count_batches
 from taylorformer.model.frozen_weights import (
@@ -58,8 +59,6 @@ LEARNING_RATE = 3e-4
 GLOBAL_CLIPNORM = 10.0
 _SEED_STATE = "seed_state_"
 _OPTIMIZER_WEIGHTS = "optimizer_weights"
-_CALLER = 3
-"""The frame that a warning of a helper names: what called the method that called the helper."""
 _KERAS_BATCH_SIZE = 32
 """What `keras.Model.fit` takes for `batch_size=None`."""
 _LARGEST_GRADIENT = 1e12
@@ -387,11 +386,9 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         if self._sampler is None:
             self._sampler = self.make_sampler()
         if jit_compile and not self._sampler.uses_xla:
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} has no loop over targets that XLA compiles: samples are "
-                "drawn as with jit_compile=False. Received: jit_compile=True",
-                UserWarning,
-                stacklevel=2,
+                "drawn as with jit_compile=False. Received: jit_compile=True"
             )
         # Pauses tapes: what is drawn in place has no gradient.
         with tf.init_scope():
@@ -736,12 +733,10 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
         largest = largest_absolute_x(inputs)
         if largest > self.largest_x:
             self._warned_of_far_x = True
-            warnings.warn(
+            warn_user(
                 f"x should be about -1 to 1, and at most {self.largest_x:g} from 0, for the "
                 f"positional encoding of {type(self).__name__} (`longest`): scale it, as "
-                f"`Forecaster` does. Received: |x| up to {largest:g}",
-                UserWarning,
-                stacklevel=_CALLER,
+                f"`Forecaster` does. Received: |x| up to {largest:g}"
             )
 
     def calibrate(self, validation_data: Any) -> None:

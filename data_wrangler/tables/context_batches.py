@@ -20,12 +20,13 @@ from taylorformer.data_wrangler.tables.panel import Panel
 from taylorformer.data_wrangler.tables.split import WindowSpec
 from taylorformer.data_wrangler.tables.value_support import ValueSupport
 
+SHORTEST_CONTEXT = 6
+"""Contexts that a model is trained on are at least this long, where the table has so many rows."""
+
 # Streams of random numbers of one seed.
 _ORDERS, _LENGTHS = 0, 1
 # The share of the batches with the longest context, and of those with all targets.
 _SHARE_OF_LONGEST = 0.5
-# Contexts are at least this long, where the table has so many rows.
-_SHORTEST_CONTEXT = 6
 # A window has at least this share of the targets of a forecast, rounded up.
 _LEAST_SHARE = 0.25
 
@@ -77,17 +78,7 @@ class ContextBatches:
     @functools.cached_property
     def _by_series(self) -> list[np.ndarray]:
         """The rows of each series that can be a first target."""
-        parts = []
-        for first, end in zip(self.panel.offsets[:-1], self.panel.offsets[1:], strict=True):
-            count = int(end - first)
-            least = min(_SHORTEST_CONTEXT, max(count - self.horizon, 1))
-            most = count - self._fewest_targets if count > self.horizon else 0
-            parts.append((first + np.arange(least, most + 1)).astype(np.int64))
-        return parts
-
-    @property
-    def _fewest_targets(self) -> int:
-        return math.ceil(self.horizon * _LEAST_SHARE)
+        return first_targets_by_series(self.panel, self.horizon)
 
     @functools.cached_property
     def _counts(self) -> np.ndarray:
@@ -103,8 +94,8 @@ class ContextBatches:
         Where all windows of the batch have the same points, x and masks have 1 in place of B.
         """
         rng = numbered_generator(self.seed, _LENGTHS, number)
-        length = _length(rng, _SHORTEST_CONTEXT, self.longest_context)
-        num_targets = _length(rng, self._fewest_targets, self.horizon)
+        length = _length(rng, SHORTEST_CONTEXT, self.longest_context)
+        num_targets = _length(rng, _fewest_targets(self.horizon), self.horizon)
         windows = ContextWindows(
             self.panel,
             WindowSpec(length, num_targets),
@@ -149,6 +140,30 @@ class ContextBatches:
                 self._passes.clear()
             self._passes[number] = order
         return order
+
+
+def first_targets_by_series(panel: Panel, horizon: int) -> list[np.ndarray]:
+    """Returns the rows of each series that can be the first target of a training window.
+
+    Args:
+        panel: G series.
+        horizon: the largest N_T.
+
+    Returns:
+        G arrays `[n]` int64 of rows of the panel; empty ones of series that are no longer than the
+        horizon.
+    """
+    parts = []
+    for first, end in zip(panel.offsets[:-1], panel.offsets[1:], strict=True):
+        count = int(end - first)
+        least = min(SHORTEST_CONTEXT, max(count - horizon, 1))
+        most = count - _fewest_targets(horizon) if count > horizon else 0
+        parts.append((first + np.arange(least, most + 1)).astype(np.int64))
+    return parts
+
+
+def _fewest_targets(horizon: int) -> int:
+    return math.ceil(horizon * _LEAST_SHARE)
 
 
 def _length(rng: np.random.Generator, shortest: int, longest: int) -> int:

@@ -65,8 +65,7 @@ def test_a_backtest_needs_no_model(run, path, tmp_path):
 # A tiny model understands nothing, and a forecaster says so.
 @pytest.mark.filterwarnings("ignore:one-step forecasts")
 def test_the_pretrained_model_is_trained_on_a_table_with_a_covariate(run, path, weights, tmp_path):
-    table = pd.read_csv(path).assign(promotion=np.arange(72) % 5 == 0)
-    table = table.astype({"promotion": int})
+    table = pd.read_csv(path).assign(promotion=(np.arange(72) % 5 == 0).astype(int))
     past, future = tmp_path / "past.csv", tmp_path / "future.csv"
     table[:69].to_csv(past, index=False)
     table[69:].drop(columns="sales").to_csv(future, index=False)

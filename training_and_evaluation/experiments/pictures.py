@@ -90,7 +90,7 @@ def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = ""
         title: of the picture.
     """
     drawn = ["step"]
-    if records and all(_is_known(record, "seconds") for record in records):
+    if records and all(map(_has_seconds, records)):
         drawn.append("seconds")
     width, height = _CURVES_SIZE
     figure = new_figure(width * len(drawn), height)
@@ -136,9 +136,9 @@ def _curve(record: Mapping[str, Any], name: str) -> tuple[list[float], list[floa
     return [row[name] for row in rows], [row["validation_nll"] for row in rows]
 
 
-def _is_known(record: Mapping[str, Any], name: str) -> bool:
-    """Tells whether all points of a curve are known in steps or seconds."""
-    return len(_curve(record, name)[0]) == len(_curve(record, "step")[0])
+def _has_seconds(record: Mapping[str, Any]) -> bool:
+    """Tells whether all points of a curve have them."""
+    return len(_curve(record, "seconds")[0]) == len(_curve(record, "step")[0])
 
 
 def _label(record: Mapping[str, Any]) -> str:

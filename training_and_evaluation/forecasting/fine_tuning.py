@@ -31,6 +31,7 @@ from taylorformer.data_wrangler.tasks.drawn_batches import (
 )
 from taylorformer.data_wrangler.tasks.series_prior import SeriesPrior
 from taylorformer.model.probabilistic_model import ProbabilisticModel
+from taylorformer.model.sampling.base import support_spec
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.forecasting.training_parts import ValidationWindows
 from taylorformer.training_and_evaluation.metrics import free_running_point_scores
@@ -343,7 +344,7 @@ class FreeRunningScore:
         return (
             windows.forecast_inputs(starts),
             windows.sequence_keys(starts),
-            windows.batch(starts)[1],
+            self.validation.arrays["y_target"],
             self.validation.scored,
         )
 
@@ -411,11 +412,9 @@ def _validation_data(validation: ValidationWindows, batch_size: int) -> "tf.data
 
 def _specs(windows: ContextWindows | ContextBatches) -> "dict[str, tf.TensorSpec]":
     """Returns what the arrays of batches are."""
-    import tensorflow as tf
-
     specs = masked_specs(NUM_X + windows.covariates.num_covariates, 1)
     if windows.support is not None:
-        specs["y_support"] = tf.TensorSpec([None, 1, NUM_PARTS], tf.float64)
+        specs["y_support"] = support_spec(1)
     return specs
 
 

@@ -419,8 +419,7 @@ class Forecaster(BaseEstimator):
                 }
                 if seasons.periods:
                     self.report_["seasons"] = seasons.describe()
-        scores = self.history_.get(ScoreNames.of(model).validation_choice)
-        if scores is not None and not np.isfinite(scores).any():
+        if progress.lacks_finite(ScoreNames.of(model).validation_choice):
             warn_user(
                 "no score of the validation part is finite: the weights that are kept were not "
                 "chosen by it"

@@ -22,7 +22,10 @@ from taylorformer.data_wrangler.checks import (
 )
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, SMALLEST_SEED
 from taylorformer.data_wrangler.tables.columns import Columns
-from taylorformer.data_wrangler.tables.context_batches import ContextBatches
+from taylorformer.data_wrangler.tables.context_batches import (
+    ContextBatches,
+    first_targets_by_series,
+)
 from taylorformer.data_wrangler.tables.context_scaler import NUM_X, input_shapes
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows
 from taylorformer.data_wrangler.tables.covariate_scaling import NO_COVARIATES, CovariateScaling
@@ -272,7 +275,7 @@ class PretrainedForecaster(BaseEstimator):
         if not isinstance(tuning, FineTuning):
             # Values outside their range are an error before the table is read.
             usual_tuning(0, tuning)
-        check_optional_integer("horizon", self.horizon, 1)
+        horizon = check_optional_integer("horizon", self.horizon, 1)
         table = self._read(
             data,
             unsorted,
@@ -296,25 +299,26 @@ class PretrainedForecaster(BaseEstimator):
                 "`lower`, `upper` and `integers` must be the same for all targets of a training. "
                 f"Received: {listed([str(one) for one in table.supports])}"
             )
-        chosen = self._choose_parts(table.panel, fractions)
+        chosen = self._choose_parts(table.panel, fractions, horizon)
         parts = chosen.parts
         warn_user(chosen.odd.describe("the training"), describe_marks(marks_of(chosen.series)))
         support = None if table.supports[0].is_everything else table.supports[0]
         covariates = CovariateScaling.measure([part.training.covariate_values for part in parts])
         longest = max(self._rows_to_read(part.num_training, part.seasons) for part in parts)
+        training = Panel([part.training for part in parts])
+        if not isinstance(tuning, FineTuning):
+            count = sum(map(len, first_targets_by_series(training, chosen.num_targets)))
+            tuning = usual_tuning(count, tuning)
         batches = ContextBatches(
-            Panel([part.training for part in parts]),
+            training,
             chosen.num_targets,
             longest,
             lambda number, _: parts[number].seasons.padded,
-            1,
+            tuning.batch_size,
             seed,
             support,
             covariates,
         )
-        if not isinstance(tuning, FineTuning):
-            tuning = usual_tuning(len(batches.first_targets), tuning)
-        batches = dataclasses.replace(batches, batch_size=tuning.batch_size)
         # In a short validation part shorter windows, so that there are some of them.
         num_scored = min(chosen.horizon, -(-max(part.num_validation for part in parts) // 2))
         windows = ContextWindows(
@@ -362,14 +366,15 @@ class PretrainedForecaster(BaseEstimator):
                     "num_weights": int(model.count_params()),
                     **about_training(progress, kept),
                 }
-        scores = [row[tuning.score] for row in progress.history if len(validation)]
-        if scores and not np.isfinite(scores).any():
+        if progress.lacks_finite(tuning.score):
             warn_user(
                 "no score of the validation part is finite: the weights of the preset are kept"
             )
         return self
 
-    def _choose_parts(self, panel: Panel, fractions: Sequence[float]) -> "_ChosenParts":
+    def _choose_parts(
+        self, panel: Panel, fractions: Sequence[float], horizon: int | None
+    ) -> "_ChosenParts":
         """Returns the parts of a table that are trained on, and how many targets at a time.
 
         Raises:
@@ -378,7 +383,6 @@ class PretrainedForecaster(BaseEstimator):
         odd = odd_in_pretrained(panel)
         splits = {one.name: Split.chronological(one.num_rows, fractions) for one in panel.series}
         parts = training_parts(odd.kept(panel), splits, self._choose)
-        horizon = check_optional_integer("horizon", self.horizon, 1)
         if horizon is None:
             seasons = {part.series.name: (part.seasons,) for part in parts}
             horizon = self._usual_horizon([part.training for part in parts], seasons)

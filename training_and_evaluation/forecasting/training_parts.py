@@ -1,18 +1,17 @@
 """The parts of a table that pretrained weights are trained and validated on, column by column."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from taylorformer.data_wrangler.tables.context_batches import SHORTEST_CONTEXT
 from taylorformer.data_wrangler.tables.context_scaler import FURTHEST_TRAINED
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows
 from taylorformer.data_wrangler.tables.seasons import Seasons
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.split import Split, evenly_spaced
-
-# A window that begins before the validation part has at least so many rows before it.
-_FEWEST_BEFORE = 6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -105,6 +104,12 @@ class ValidationWindows:
         has_score = scored.any(axis=1)
         return cls(windows, starts[has_score], scored[has_score])
 
+    @functools.cached_property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The inputs of all windows, with `y_target`."""
+        inputs, y_target = self.windows.batch(self.starts)
+        return {**inputs, "y_target": y_target}
+
     def teacher_forced(self) -> dict[str, np.ndarray]:
         """Returns inputs and `y_target` of the windows whose likelihood is measured.
 
@@ -113,9 +118,8 @@ class ValidationWindows:
         """
         inside = self.scored[:, 0]
         inside = inside if inside.any() else np.ones(len(inside), bool)
-        inputs, y_target = self.windows.batch(self.starts[inside])
-        mask = inputs["target_mask"] & self.scored[inside]
-        return {**inputs, "target_mask": mask, "y_target": y_target}
+        arrays = {name: array[inside] for name, array in self.arrays.items()}
+        return {**arrays, "target_mask": arrays["target_mask"] & self.scored[inside]}
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -124,7 +128,8 @@ class ValidationWindows:
 def _first_targets(part: TrainingPart, horizon: int) -> np.ndarray:
     """Returns the rows of a part that can be the first target of a validation window."""
     last = part.series.num_rows - horizon
-    least = min(part.num_training, _FEWEST_BEFORE)
+    # Also before a window that begins before the validation part.
+    least = min(part.num_training, SHORTEST_CONTEXT)
     if not part.num_validation or last < max(least, 1):
         return np.empty(0, np.int64)
     return np.arange(min(part.num_training, last), last + 1)
@@ -139,7 +144,7 @@ def _shared_out(possible: Sequence[np.ndarray], most: int) -> np.ndarray:
     chosen, left = [np.empty(0, np.int64)], most
     for number, index in enumerate(np.argsort([len(rows) for rows in possible], kind="stable")):
         count = -(-left // (len(possible) - number))
-        rows = evenly_spaced(possible[index][::-1], count) if count else possible[index][:0]
+        rows = evenly_spaced(possible[index][::-1], count)
         left -= len(rows)
         chosen.append(rows)
     return np.sort(np.concatenate(chosen))

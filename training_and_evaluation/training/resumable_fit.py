@@ -102,6 +102,11 @@ class TrainingProgress:
         """The training step of the best weights so far, 0 before the first."""
         return int(self.history[self.best_epoch - 1][_STEP]) if self.best_epoch else 0
 
+    def lacks_finite(self, score: str) -> bool:
+        """Tells whether the history has a score, but no finite value of it."""
+        values = [row[score] for row in self.history if score in row]
+        return bool(values) and not np.isfinite(values).any()
+
 
 def resumable_fit(
     model: ProbabilisticModel,
