@@ -218,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         records.write(options.output, cold_record(settings, command))
     elif options.remove is not None:
         made = records.made_by(command, settings)
-        records.write(options.output, gaps.measure(options.remove, names, settings, made))
+        records.write(options.output, gaps.measure(options.remove, names, settings, made, say))
     elif options.processes:
         made = records.made_by(command, settings)
         records.write(options.output, processes.measure(names, settings, made))

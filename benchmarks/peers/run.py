@@ -114,6 +114,7 @@ def make_model(name: str, season: int) -> Any:
 
 def quantiles(name: str, context: np.ndarray, horizon: int, season: int) -> np.ndarray:
     """Returns the quantiles of one forecast, [Q, N_T], from the lowest."""
+    context = context[np.flatnonzero(np.isfinite(context))[0] :]
     made = make_model(name, season).forecast(y=context, h=horizon, level=list(LEVELS))
     low = [made[f"lo-{level}"] for level in reversed(LEVELS)]
     high = [made[f"hi-{level}"] for level in LEVELS]

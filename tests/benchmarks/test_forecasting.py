@@ -466,6 +466,28 @@ def test_a_straight_line_loses_nothing_by_gaps():
     np.testing.assert_allclose(np.median(made, axis=0), one.truth)
 
 
+def test_the_peer_gets_filled_contexts_of_their_own_lengths(monkeypatch):
+    windows = [
+        window([5.0, 9.0, 7.0], np.zeros(2), season=12, name="long"),
+        window([1.0, 3.0], np.zeros(2), season=12, name="short"),
+    ]
+    fewer = dataclasses.replace(windows[0], context=np.array([5.0, 7.0]), stamps=pd.Index([0, 2]))
+    asked = []
+
+    def forecasts(name, contexts, horizon, season, models):
+        asked.append((name, contexts, horizon, season, models))
+        quantiles = np.arange(8.0).reshape(2, 2, 2)
+        return {"AutoETS": {"quantiles": quantiles, "about": {"statsforecast": "2"}}}
+
+    monkeypatch.setattr(peer_cache, "forecasts", forecasts)
+    made = gaps.peer_line([fewer, windows[1]], "some")
+    ((name, contexts, horizon, season, models),) = asked
+    np.testing.assert_array_equal(contexts, [[5, 6, 7], [np.nan, 1, 3]])
+    assert (name, horizon, season, models) == ("some", 2, 12, ["AutoETS"])
+    np.testing.assert_array_equal(made.values["short"], [[2, 3], [6, 7]])
+    assert made.about == {"versions": {"statsforecast": "2"}}
+
+
 def test_removed_rows_from_end_to_end(fake, small_m1, tmp_path):
     output = tmp_path / "results"
     main(["--remove", "0.5", "--lines", "zero-shot", "--output", str(output)])
