@@ -23,6 +23,7 @@ from taylorformer.data_wrangler.tasks.series_prior import (
 from taylorformer.data_wrangler.versioned_files import FileKind, write_json
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.experiments.scores import finite_or_none
+from taylorformer.training_and_evaluation.forecasting.pretrained_weights import find_pretrained
 from taylorformer.training_and_evaluation.training.gradient_norms import NAME, GradientNorms
 from taylorformer.training_and_evaluation.training.plan import (
     LARGEST_TRAINING_SEED,
@@ -69,6 +70,8 @@ class PriorSettings:
         anchors: of `Taylorformer`; with "season" the first season of x is the one it reads.
         average: the decay per step of the running average of the weights that is validated and
             kept. None: no average.
+        start: the weights to begin with: the name of a pretrained preset, or the path of a model
+            with the same arguments that an earlier training wrote. None: random ones.
         prior: the distribution of the tasks.
     """
 
@@ -89,6 +92,7 @@ class PriorSettings:
     fitted_order: int | None = None
     anchors: tuple[str, ...] = ("nearest",)
     average: float | None = None
+    start: str | None = None
     prior: SeriesPrior = dataclasses.field(default_factory=SeriesPrior)
 
     def __post_init__(self) -> None:
@@ -213,7 +217,8 @@ def train_prior(
 
     Raises:
         FileExistsError: a training is there, and neither `resume` nor `overwrite` says what to do.
-        ValueError: the checkpoint is of another training.
+        ValueError: the checkpoint is of another training, or the model to start from has other
+            arguments.
         KeyboardInterrupt: the user stopped; the checkpoint is that of the last validation.
     """
     folder = Path(output) / TASK
@@ -228,6 +233,8 @@ def train_prior(
         )
     folder.mkdir(parents=True, exist_ok=True)
     model = Taylorformer(**settings.model_arguments)
+    if settings.start is not None:
+        _start_from(settings.start, model)
     model.compile(settings.plan.make_optimizer())
     validation = synthetic_series_tasks(
         settings.batch_size,
@@ -264,6 +271,24 @@ def train_prior(
     return write_json(
         _KIND, folder / RECORD_FILE, _record(settings, model, progress, folder), indent=1
     )
+
+
+def _start_from(start: str, model: Taylorformer) -> None:
+    """Gives a new model the weights of another one.
+
+    Raises:
+        ValueError: the other one has other arguments, or there is none of this name.
+    """
+    other = find_pretrained(start).load()
+    ours, theirs = ({**one.get_config(), "seed": None, "name": None} for one in (model, other))
+    different = [name for name in ours if ours[name] != theirs.get(name)]
+    if different:
+        raise ValueError(
+            "`start` must be a model with the arguments of the one to be trained. Received: "
+            + ", ".join(f"{name}={theirs.get(name)!r}, not {ours[name]!r}" for name in different)
+        )
+    model.build(input_shapes())
+    model.set_weights(other.get_weights())
 
 
 def _record(

@@ -98,6 +98,27 @@ def test_the_last_weights_are_kept(whole):
             np.testing.assert_array_equal(weight.numpy(), checkpoint[f"model_{index}"])
 
 
+def test_a_training_begins_with_the_weights_of_another(whole, tmp_path):
+    folder, _ = whole
+    start = folder / "prior" / "prior.keras"
+    settings = _settings(start=str(start), seed=1, iterations=2, learning_rate=1e-9)
+    train_prior(settings, tmp_path, show_progress=False)
+    one, two = (taylorformer.load_model(path) for path in (start, tmp_path / "prior/prior.keras"))
+    # The statistics of the normalisers move without the learning rate.
+    for first, second in zip(one.trainable_weights, two.trainable_weights, strict=True):
+        np.testing.assert_allclose(first.numpy(), second.numpy(), atol=1e-6)
+    assert PriorSettings(start="prior-1").command.endswith("--set 'start=\"prior-1\"'")
+
+
+def test_a_start_of_another_size_is_refused(whole, tmp_path):
+    folder, _ = whole
+    start = str(folder / "prior" / "prior.keras")
+    with pytest.raises(ValueError, match="arguments .* Received: width=8, not 12"):
+        train_prior(_settings(start=start, width=12), tmp_path, show_progress=False)
+    with pytest.raises(ValueError, match="`preset` must be one of 'prior'"):
+        train_prior(_settings(start="posterior"), tmp_path, show_progress=False)
+
+
 @pytest.mark.slow
 def test_a_training_that_was_stopped_resumes_to_the_same_weights(whole, tmp_path):
     folder, record = whole
