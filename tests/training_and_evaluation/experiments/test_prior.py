@@ -113,7 +113,7 @@ def test_a_training_begins_with_the_weights_of_another(whole, tmp_path):
 def test_a_start_of_another_size_is_refused(whole, tmp_path):
     folder, _ = whole
     start = str(folder / "prior" / "prior.keras")
-    with pytest.raises(ValueError, match="arguments .* Received: width=8, not 12"):
+    with pytest.raises(ValueError, match=r"arguments .* Received: width=8, not 12"):
         train_prior(_settings(start=start, width=12), tmp_path, show_progress=False)
     with pytest.raises(ValueError, match="`preset` must be one of 'prior'"):
         train_prior(_settings(start="posterior"), tmp_path, show_progress=False)
