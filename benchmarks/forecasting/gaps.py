@@ -66,7 +66,7 @@ def peer_line(windows: Sequence[Window], name: str) -> lines.Made:
     length = max(map(len, filled))
     contexts = np.stack([np.r_[np.full(length - len(one), np.nan), one] for one in filled])
     first = windows[0]
-    made = peer_cache.forecasts(name, contexts, first.horizon, first.season, [PEER])[PEER]
+    made = peer_cache.forecasts(name, contexts, first.horizon, first.seasons, [PEER])[PEER]
     values = {one.name: made["quantiles"][:, index] for index, one in enumerate(windows)}
     return lines.Made(values, False, {"versions": made["about"]})
 

@@ -16,6 +16,7 @@ ZERO_SHOT = ("zero-shot", "zero-shot-bare")
 MIRRORED = "zero-shot-mirrored"
 FIT, FIT_PRIOR = "fit", "fit-prior"
 NAIVE = tuple(naive.LINES)
+LONG_SEASON = "seasonal-naive-long"
 PEERS = peer_cache.MODELS
 GROUPS = {"naive": NAIVE, "peers": PEERS}
 
@@ -29,6 +30,7 @@ ABOUT = {
     "last-value": "normal, sigma sqrt(h)",
     "drift": "normal, sigma sqrt(h (1 + h / (T - 1)))",
     "seasonal-naive": "normal, sigma sqrt(k), k seasons ahead",
+    LONG_SEASON: "as seasonal-naive, with the longer of two seasons",
 }
 
 
@@ -112,8 +114,8 @@ def zero_shot_line(
 
     values: dict[str, np.ndarray] = {}
     seconds = []
-    for (_, season, _), group in by_season_and_horizon(list(windows)).items():
-        seasons = "auto" if bare else season
+    for (_, named, _), group in by_season_and_horizon(list(windows)).items():
+        seasons = "auto" if bare else _as_argument(named)
         options = {"mirrored": True} if mirrored else {}
         forecaster = zero_shot.make_forecaster(seasons, settings.model, **options)
         if bare:
@@ -148,7 +150,7 @@ def fit_line(
     end = len(values) - single.num_windows * single.horizon
     started = time.perf_counter()
     if from_prior:
-        forecaster = zero_shot.make_forecaster(single.season, settings.model)
+        forecaster = zero_shot.make_forecaster(_as_argument(windows[0].seasons), settings.model)
         forecaster.horizon = single.horizon
     else:
         forecaster = zero_shot.compact(single.context, single.horizon, settings.seed)
@@ -183,8 +185,8 @@ def panel_line(windows: Sequence[Window], settings: Settings, say: Callable[[str
 
     values: dict[str, np.ndarray] = {}
     seconds, trainings = [], []
-    for (frequency, season, horizon), group in by_season_and_horizon(list(windows)).items():
-        forecaster = zero_shot.make_forecaster(season, settings.model)
+    for (frequency, seasons, horizon), group in by_season_and_horizon(list(windows)).items():
+        forecaster = zero_shot.make_forecaster(_as_argument(seasons), settings.model)
         forecaster.horizon = horizon
         started = time.perf_counter()
         try:
@@ -209,7 +211,7 @@ def peer_lines(single: Single, windows: Sequence[Window], models: Sequence[str])
     contexts = np.stack([window.context for window in windows])
     made = {}
     for model, content in peer_cache.forecasts(
-        single.name, contexts, single.horizon, single.season, models
+        single.name, contexts, single.horizon, windows[0].seasons, models
     ).items():
         values = {one.name: content["quantiles"][:, index] for index, one in enumerate(windows)}
         about = {
@@ -240,6 +242,9 @@ def single_lines(
             )
         elif name in naive.LINES:
             made[name] = naive_line(naive.LINES[name], windows)
+            if name == "seasonal-naive" and single.long_season is not None:
+                longer = [dataclasses.replace(one, season=one.long_season) for one in windows]
+                made[LONG_SEASON] = naive_line(naive.LINES[name], longer)
         elif name in (FIT, FIT_PRIOR):
             try:
                 made[name] = fit_line(single, windows, settings, name == FIT_PRIOR)
@@ -278,6 +283,13 @@ def competition_lines(
     if FIT_PRIOR in names:
         made[FIT_PRIOR] = panel_line(windows, settings, say)
     return made
+
+
+def _as_argument(seasons: tuple[int, ...]) -> int | list[int] | None:
+    """Returns seasons as the argument of a forecaster."""
+    if len(seasons) > 1:
+        return list(seasons)
+    return seasons[0] if seasons else None
 
 
 def _seconds_of_each(seconds: Sequence[float]) -> dict[str, float]:

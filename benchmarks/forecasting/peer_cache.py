@@ -45,26 +45,26 @@ def series() -> dict[str, np.ndarray]:
         return {name: file[name] for name in file.files}
 
 
-def models_for(season: int | None, models: Iterable[str] = MODELS) -> list[str]:
-    """Returns those of some peers that forecast series of a season."""
+def models_for(seasons: Sequence[int], models: Iterable[str] = MODELS) -> list[str]:
+    """Returns those of some peers that forecast series of some seasons."""
     left_out = set()
-    if season is None:
+    if not seasons:
         left_out.add("MSTL")
-    elif season > _LONGEST_SEASON_OF_ARIMA:
+    elif seasons[0] > _LONGEST_SEASON_OF_ARIMA:
         left_out.add("AutoARIMA")
     return [model for model in models if model not in left_out]
 
 
 def forecasts(
-    name: str, contexts: np.ndarray, horizon: int, season: int | None, models: Sequence[str]
+    name: str, contexts: np.ndarray, horizon: int, seasons: Sequence[int], models: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     """Returns forecasts of peers, from the cache where they are in it.
 
     Args:
         name: of the set.
-        contexts: `[W, N_C]`.
+        contexts: `[W, N_C]`, NaN before shorter ones.
         horizon: N_T.
-        season: steps of a season, or None.
+        seasons: steps of each season, from the shortest.
         models: names in `MODELS`.
 
     Returns:
@@ -77,10 +77,10 @@ def forecasts(
     request = {
         "contexts": np.asarray(contexts, np.float64),
         "horizon": np.array(horizon),
-        "season": np.array(season or 1),
+        "season": np.array(seasons if len(seasons) > 1 else max(seasons, default=1)),
     }
     digest = hashlib.sha256(b"".join(value.tobytes() for value in request.values())).hexdigest()
-    models = models_for(season, models)
+    models = models_for(seasons, models)
     missing = [model for model in models if _read(name, model, digest) is None]
     if missing:
         with tempfile.TemporaryDirectory() as folder:

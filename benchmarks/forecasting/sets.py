@@ -40,6 +40,7 @@ class Window:
         future: stamps of the targets.
         season: steps of a season. None: there is none.
         frequency: a name in `SEASONS`, empty for single series.
+        long_season: steps of a second, longer season. None: there is none.
     """
 
     name: str
@@ -49,10 +50,16 @@ class Window:
     future: pd.Index
     season: int | None
     frequency: str = ""
+    long_season: int | None = None
 
     @property
     def horizon(self) -> int:
         return len(self.truth)
+
+    @property
+    def seasons(self) -> tuple[int, ...]:
+        """The steps of all seasons, from the shortest."""
+        return tuple(one for one in (self.season, self.long_season) if one is not None)
 
     def bare(self) -> "Window":
         """Returns the same window with the steps 0, 1, 2, ... for stamps."""
@@ -76,6 +83,7 @@ class Single:
         freq: an offset of pandas between dates. None: the step between numbers is 1.
         report_only: nothing is chosen by its scores.
         dataset: the name and the column for `load_dataset`. None: it comes from a wheel.
+        long_season: steps of a second, longer season. None: there is none.
     """
 
     name: str
@@ -88,10 +96,13 @@ class Single:
     freq: str | None = None
     report_only: bool = False
     dataset: tuple[str, str] | None = None
+    long_season: int | None = None
 
     def description(self) -> dict[str, Any]:
         """Returns what scores depend on, for the record."""
-        names = ("about", "season", "context", "horizon", "num_windows")
+        names = ["about", "season", "context", "horizon", "num_windows"]
+        if self.long_season is not None:
+            names.append("long_season")
         return {name: getattr(self, name) for name in names}
 
 
@@ -127,10 +138,22 @@ _REPORT_ONLY = (
     ("exchange", "daily, New Zealand, shared folder", None, 96, 96, 8, ("exchange", "OT")),
     ("electricity", "hourly, OT, shared folder", 24, 168, 48, 8, ("electricity", "OT")),
 )
-SINGLES = {single.name: single for single in _SINGLES} | {
-    name: Single(name, *rest, report_only=True, dataset=dataset)
-    for name, *rest, dataset in _REPORT_ONLY
-}
+# A day and a week, over four weeks of context.
+_DAY_AND_WEEK = (
+    ("etth1_week", "hourly oil temperature, shared folder", 672, 48, 16, ("ETTh1", "OT")),
+    ("electricity_week", "hourly, OT, shared folder", 672, 48, 16, ("electricity", "OT")),
+)
+SINGLES = (
+    {single.name: single for single in _SINGLES}
+    | {
+        name: Single(name, *rest, report_only=True, dataset=dataset)
+        for name, *rest, dataset in _REPORT_ONLY
+    }
+    | {
+        name: Single(name, about, 24, *rest, report_only=True, dataset=dataset, long_season=168)
+        for name, about, *rest, dataset in _DAY_AND_WEEK
+    }
+)
 DEVELOPMENT = (*COMPETITIONS, *(one.name for one in SINGLES.values() if not one.report_only))
 GROUPS = {
     "competitions": tuple(COMPETITIONS),
@@ -189,7 +212,15 @@ def single_windows(single: Single) -> list[Window]:
         ahead = slice(origin, origin + single.horizon)
         name = f"{single.name}-{number}"
         windows.append(
-            Window(name, values[past], values[ahead], stamps[past], stamps[ahead], single.season)
+            Window(
+                name,
+                values[past],
+                values[ahead],
+                stamps[past],
+                stamps[ahead],
+                single.season,
+                long_season=single.long_season,
+            )
         )
     if not all(np.isfinite(window.context).all() for window in windows):
         raise ValueError(f"the windows of {single.name} must have no gaps")
@@ -222,8 +253,8 @@ def _origins(single: Single, num_rows: int) -> range:
 
 
 def by_season_and_horizon(windows: list[Window]) -> Mapping[Any, list[Window]]:
-    """Puts windows together that one call can forecast."""
+    """Puts windows together that one call can forecast, by frequency, seasons and horizon."""
     groups: dict[Any, list[Window]] = {}
     for window in windows:
-        groups.setdefault((window.frequency, window.season, window.horizon), []).append(window)
+        groups.setdefault((window.frequency, window.seasons, window.horizon), []).append(window)
     return groups

@@ -14,12 +14,12 @@ PRESET = "prior"
 
 
 def make_forecaster(
-    seasons: int | str | None, model: str | None = None, mirrored: bool = False
+    seasons: int | str | list[int] | None, model: str | None = None, mirrored: bool = False
 ) -> Any:
     """Returns the forecaster that needs no fit.
 
     Args:
-        seasons: steps of a season; None: there is none; "auto": it is detected.
+        seasons: steps of one or several; None: there is none; "auto": they are detected.
         model: other weights than those that are shipped: a folder or a file. None: the shipped
             ones.
         mirrored: see `PretrainedForecaster`.

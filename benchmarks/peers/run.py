@@ -18,9 +18,9 @@ levels (i - 1/2) / Q, which are those of the model's central intervals; NaN wher
 `seconds` [W], of the fit and the forecast of one window, after one that is not counted; and
 `about`, the versions and the processor.
 
-AutoETS has no seasons of more than 24 steps, and runs without a season there. MSTL forecasts its
-trend by AutoETS without a season. AutoARIMA is the stepwise search, with the approximate likelihood
-for seasons of 12 steps and more.
+Of several seasons MSTL has all, the others the shortest. AutoETS has no seasons of more than 24
+steps, and runs without a season there. MSTL forecasts its trend by AutoETS without a season.
+AutoARIMA is the stepwise search, with the approximate likelihood for seasons of 12 steps and more.
 """
 
 import argparse
@@ -97,8 +97,9 @@ def all_series() -> dict[str, np.ndarray]:
     return kept
 
 
-def make_model(name: str, season: int) -> Any:
-    """Makes one of the peers."""
+def make_model(name: str, seasons: list[int]) -> Any:
+    """Makes one of the peers, for seasons from the shortest."""
+    season = seasons[0]
     models = importlib.import_module("statsforecast.models")
     if name == "AutoETS":
         return models.AutoETS(season_length=season if season <= _LONGEST_SEASON_OF_ETS else 1)
@@ -108,14 +109,14 @@ def make_model(name: str, season: int) -> Any:
         approximate = season >= _SEASON_TO_APPROXIMATE
         return models.AutoARIMA(season_length=season, approximation=approximate)
     if name == "MSTL":
-        return models.MSTL(season_length=season, trend_forecaster=models.AutoETS(model="ZZN"))
+        return models.MSTL(season_length=seasons, trend_forecaster=models.AutoETS(model="ZZN"))
     raise ValueError(f"no such peer. Received: {name!r}")
 
 
-def quantiles(name: str, context: np.ndarray, horizon: int, season: int) -> np.ndarray:
+def quantiles(name: str, context: np.ndarray, horizon: int, seasons: list[int]) -> np.ndarray:
     """Returns the quantiles of one forecast, [Q, N_T], from the lowest."""
     context = context[np.flatnonzero(np.isfinite(context))[0] :]
-    made = make_model(name, season).forecast(y=context, h=horizon, level=list(LEVELS))
+    made = make_model(name, seasons).forecast(y=context, h=horizon, level=list(LEVELS))
     low = [made[f"lo-{level}"] for level in reversed(LEVELS)]
     high = [made[f"hi-{level}"] for level in LEVELS]
     return np.stack([*low, *high])
@@ -124,14 +125,15 @@ def quantiles(name: str, context: np.ndarray, horizon: int, season: int) -> np.n
 def forecast(windows: Path, folder: Path, models: list[str]) -> None:
     """Writes the forecasts of some models for all windows of a file."""
     with np.load(windows, allow_pickle=False) as file:
-        contexts, horizon, season = file["contexts"], int(file["horizon"]), int(file["season"])
+        contexts, horizon = file["contexts"], int(file["horizon"])
+        seasons = np.atleast_1d(file["season"]).tolist()
         digest = file["digest"]
     for name in models:
-        _or_nan(name, contexts[0], horizon, season)
+        _or_nan(name, contexts[0], horizon, seasons)
         values, seconds = [], []
         for context in contexts:
             started = time.perf_counter()
-            values.append(_or_nan(name, context, horizon, season))
+            values.append(_or_nan(name, context, horizon, seasons))
             seconds.append(time.perf_counter() - started)
         folder.mkdir(parents=True, exist_ok=True)
         np.savez(
@@ -144,9 +146,9 @@ def forecast(windows: Path, folder: Path, models: list[str]) -> None:
         sys.stderr.write(f"{windows.stem}, {name}: {sum(seconds):.1f} s\n")
 
 
-def _or_nan(name: str, context: np.ndarray, horizon: int, season: int) -> np.ndarray:
+def _or_nan(name: str, context: np.ndarray, horizon: int, seasons: list[int]) -> np.ndarray:
     try:
-        return quantiles(name, context, horizon, season)
+        return quantiles(name, context, horizon, seasons)
     except Exception as error:  # Whatever a model fails with, the others are to be forecast.
         sys.stderr.write(f"{name} failed: {error!r}\n")
         return np.full((2 * len(LEVELS), horizon), np.nan)

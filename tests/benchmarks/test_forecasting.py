@@ -128,8 +128,8 @@ def window(context, truth=(0.0,), season=None, name="one"):
 @pytest.mark.parametrize(
     "name, counts",
     [
-        ("m1", {"yearly": (181, 6, None), "quarterly": (203, 8, 4), "monthly": (617, 18, 12)}),
-        ("m4_weekly", {"weekly": (359, 13, 52)}),
+        ("m1", {"yearly": (181, 6, ()), "quarterly": (203, 8, (4,)), "monthly": (617, 18, (12,))}),
+        ("m4_weekly", {"weekly": (359, 13, (52,))}),
     ],
 )
 def test_competition_sets_are_whole(shared_path, monkeypatch, name, counts):
@@ -137,8 +137,8 @@ def test_competition_sets_are_whole(shared_path, monkeypatch, name, counts):
     windows = sets.competition_windows(name)
     groups = sets.by_season_and_horizon(windows)
     assert {
-        frequency: (len(group), horizon, season)
-        for (frequency, season, horizon), group in groups.items()
+        frequency: (len(group), horizon, seasons)
+        for (frequency, seasons, horizon), group in groups.items()
     } == counts
     assert all(one.stamps[0] == 0 and one.future[0] == len(one.context) for one in windows)
 
@@ -175,7 +175,8 @@ def test_every_single_series_for_development_has_its_windows():
 
 
 def test_the_shipped_record_is_for_reports_only():
-    assert sets.REPORT_ONLY == ("co2", "etth1", "exchange", "electricity")
+    weekly = ("etth1_week", "electricity_week")
+    assert sets.REPORT_ONLY == ("co2", "etth1", "exchange", "electricity", *weekly)
     windows = sets.single_windows(sets.SINGLES["co2"])
     assert len(windows) == 8
     assert {(len(one.context), one.horizon) for one in windows} == {(110, 52)}
@@ -361,6 +362,30 @@ def test_single_series_from_end_to_end(fake, wheels, no_peers, tmp_path, capsys)
     assert content["lines"]["drift"]["made"]["command"].endswith("--sets nile --lines drift")
 
 
+def test_a_series_with_two_seasons_has_a_naive_line_of_each(fake, no_peers, monkeypatch):
+    single = sets.Single("hours", "made here", 4, 30, 5, 3, long_season=12)
+    values = np.arange(60.0) % 12
+    monkeypatch.setattr(sets, "history", lambda _: (values, pd.RangeIndex(60)))
+    windows = sets.single_windows(single)
+    assert single.description()["long_season"] == 12 and windows[0].seasons == (4, 12)
+    asked = []
+
+    def forecasts(name, contexts, horizon, seasons, models):
+        asked.append(seasons)
+        return {}
+
+    monkeypatch.setattr(peer_cache, "forecasts", forecasts)
+    names = ["zero-shot", "seasonal-naive", "MSTL"]
+    made = lines.single_lines(single, windows, names, SETTINGS, print)
+    assert fake.asked == [([4, 12], None)] and asked == [(4, 12)]
+    long_line = made[lines.LONG_SEASON].values
+    for one in windows:
+        np.testing.assert_allclose(np.median(long_line[one.name], axis=0), one.truth)
+        assert not np.allclose(
+            np.median(made["seasonal-naive"].values[one.name], axis=0), one.truth
+        )
+
+
 def test_a_competition_from_end_to_end_writes_no_figure_of_one_series(fake, small_m1, tmp_path):
     output = tmp_path / "results"
     main(["--sets", "m1", "--lines", "zero-shot", "zero-shot-bare", "--output", str(output)])
@@ -474,16 +499,16 @@ def test_the_peer_gets_filled_contexts_of_their_own_lengths(monkeypatch):
     fewer = dataclasses.replace(windows[0], context=np.array([5.0, 7.0]), stamps=pd.Index([0, 2]))
     asked = []
 
-    def forecasts(name, contexts, horizon, season, models):
-        asked.append((name, contexts, horizon, season, models))
+    def forecasts(name, contexts, horizon, seasons, models):
+        asked.append((name, contexts, horizon, seasons, models))
         quantiles = np.arange(8.0).reshape(2, 2, 2)
         return {"AutoETS": {"quantiles": quantiles, "about": {"statsforecast": "2"}}}
 
     monkeypatch.setattr(peer_cache, "forecasts", forecasts)
     made = gaps.peer_line([fewer, windows[1]], "some")
-    ((name, contexts, horizon, season, models),) = asked
+    ((name, contexts, horizon, seasons, models),) = asked
     np.testing.assert_array_equal(contexts, [[5, 6, 7], [np.nan, 1, 3]])
-    assert (name, horizon, season, models) == ("some", 2, 12, ["AutoETS"])
+    assert (name, horizon, seasons, models) == ("some", 2, (12,), ["AutoETS"])
     np.testing.assert_array_equal(made.values["short"], [[2, 3], [6, 7]])
     assert made.about == {"versions": {"statsforecast": "2"}}
 
@@ -589,9 +614,9 @@ def test_a_cold_start_is_split_into_its_parts(fake):
 def test_the_cache_of_the_peers_is_of_the_same_windows(no_peers, tmp_path):
     contexts = np.arange(12.0).reshape(2, 6)
     with pytest.raises(FileNotFoundError, match=r"\.venv-peers, is not there"):
-        peer_cache.forecasts("one", contexts, 3, 4, ["AutoETS"])
-    assert peer_cache.models_for(None) == ["AutoETS", "AutoTheta", "AutoARIMA"]
-    assert peer_cache.models_for(52) == ["AutoETS", "AutoTheta", "MSTL"]
+        peer_cache.forecasts("one", contexts, 3, (4,), ["AutoETS"])
+    assert peer_cache.models_for(()) == ["AutoETS", "AutoTheta", "AutoARIMA"]
+    assert peer_cache.models_for((52,)) == ["AutoETS", "AutoTheta", "MSTL"]
 
 
 def test_peers_are_read_from_the_cache(no_peers, monkeypatch):
@@ -615,8 +640,8 @@ def test_peers_are_read_from_the_cache(no_peers, monkeypatch):
 
     monkeypatch.setattr(peer_cache, "_run", run)
     for _ in range(2):
-        made = peer_cache.forecasts("one", contexts, 3, 4, ["AutoETS", "MSTL"])
+        made = peer_cache.forecasts("one", contexts, 3, (4,), ["AutoETS", "MSTL"])
     assert ran == [("AutoETS", "MSTL")]
     assert made["MSTL"]["quantiles"].shape == (100, 2, 3)
-    peer_cache.forecasts("one", contexts + 1, 3, 4, ["MSTL"])
+    peer_cache.forecasts("one", contexts + 1, 3, (4,), ["MSTL"])
     assert ran[1:] == [("MSTL",)]
