@@ -83,6 +83,9 @@ class Taylorformer(ProbabilisticModel):
         season_dims: the columns of x with cosine and sine of the phase of that season.
         max_derivative: derivatives larger than this are flagged and not used.
         towers: which attention towers to use, of "x" (MHA-X) and "xy" (MHA-XY).
+        attention_terms: make the mean of averages of y, too: the last weights of each head of MHA-X
+            give one, and a learned gate says how far it moves the mean away from `Y^n` (see
+            `LocalTaylor`). It is not in the paper.
         target_permutations: 0 keeps the given order of targets in training (forecasting); m >= 1
             takes m random orders for each sequence (neural-process tasks).
         scale: "exp" or "bounded"; see `ProbabilisticModel`.
@@ -121,6 +124,7 @@ class Taylorformer(ProbabilisticModel):
         season_dims: Sequence[int] = (1, 2),
         max_derivative: float = 200.0,
         towers: Sequence[str] = TOWERS,
+        attention_terms: bool = False,
         target_permutations: int = 0,
         scale: str = "exp",
         min_scale: float = 1e-3,
@@ -154,6 +158,7 @@ class Taylorformer(ProbabilisticModel):
         self.season_dims = season_dims
         self.max_derivative = plain_number(max_derivative)
         self.towers = towers
+        self.attention_terms = attention_terms
         self.representation_extractor = representation_extractor
         settings = {name: getattr(self, name) for name in _EXTRACTOR_DEFAULTS}
         if representation_extractor is None:
@@ -174,6 +179,7 @@ class Taylorformer(ProbabilisticModel):
             num_layers=self.num_layers,
             dropout=self.dropout,
             towers=towers,
+            attention_terms=attention_terms,
             seed=child_seed(self.seed, 1),
             dtype=self.dtype_policy,
             name="mha_x_net",
@@ -256,6 +262,7 @@ class Taylorformer(ProbabilisticModel):
             "dropout",
             *_EXTRACTOR_DEFAULTS,
             "taylor_order",
+            "attention_terms",
         ):
             config[name] = getattr(self, name)
         config["towers"] = [str(tower) for tower in self.towers]

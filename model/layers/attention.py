@@ -58,6 +58,7 @@ class MultiHeadAttention(keras.layers.Layer):
         "columns",
         "keys_and_values",
         "query_key_value",
+        "weigh",
         "weigh_values",
         "_finish",
         "_keys",
@@ -236,17 +237,35 @@ class MultiHeadAttention(keras.layers.Layer):
         attended = tf.where(sees, attended / tf.where(sees, total[..., tf.newaxis], 1.0), 0.0)
         return self._finish(tf.cast(attended, dtype))
 
+    def weigh(
+        self, query: tf.Tensor, key: tf.Tensor, value: tf.Tensor, visible: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns weighted sums of the values themselves, before they are projected.
+
+        Args:
+            query: see `call`, as the others.
+            key: `[B, N, F_k]`.
+            value: `[B, N, F_v]`.
+            visible: `[B, R, N]` bool.
+
+        Returns:
+            `[B, H, R, F_v]` in the compute dtype, 0 in rows that see nothing.
+        """
+        dtype = self.compute_dtype
+        values = tf.cast(within_range(value, dtype), dtype)[:, tf.newaxis]
+        return attend(self._queries(query), self._keys(key), values, visible)
+
     def weigh_values(self, weighted: tf.Tensor, sees: tf.Tensor) -> tf.Tensor:
         """Projects values that are weighted already: the order of the two products does not matter.
 
         Args:
-            weighted: `[B, H, S, F_v]`, sums of values by the attention weights of one row.
-            sees: `[B]` bool, False where the row sees nothing.
+            weighted: `[B, H, R, F_v]`, sums of values by the attention weights.
+            sees: `[B, R]` bool, False where a row sees nothing; a size of 1 stands for all rows.
 
         Returns:
-            `[B, S, width]` in the compute dtype.
+            `[B, R, width]` in the compute dtype.
         """
-        return self._finish(self._project_weighted(weighted, sees[:, tf.newaxis]))
+        return self._finish(self._project_weighted(weighted, sees))
 
     def _project_weighted(self, weighted: tf.Tensor, sees: tf.Tensor | None) -> tf.Tensor:
         """Projects weighted values `[B, H, R, F_v]` to `[B, H, R, d]`, by what rows see `[B, R]`.

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from taylorformer.data_wrangler.features.row_features import rows_first
 from taylorformer.model.layers.dense import JoinedDense, joined_dense, within_range
-from taylorformer.model.layers.local_taylor import LocalTaylor, gated_sum
+from taylorformer.model.layers.local_taylor import LocalTaylor
 from taylorformer.model.layers.mask import context_visibility, target_visibility
 from taylorformer.model.layers.mha_xy import BlockRows
 from taylorformer.model.observed_density import observable
@@ -95,9 +95,9 @@ class TaylorformerLoop:
     def __init__(self, model: TaylorformerModel, xla: bool = False, negated: bool = False) -> None:
         self._model = model
         self._negated = negated
+        self._local_taylor = model.local_taylor
         self._extractor = model.local_taylor.representation_extractor
         self._network = model.local_taylor.network
-        self._adds_taylor_terms = model.local_taylor.taylor_order is not None
         self._caches = Caches(xla)
 
     def draw(
@@ -237,11 +237,15 @@ class TaylorformerLoop:
         x_fe = tf.tile(shared.x_fe[i], [1, tf.shape(state)[2], 1])
         outputs: list[tf.Tensor] = []
         columns: list[tf.Tensor] = []
+        averages = None
         mha_xy = self._network.mha_xy
         if shared.mha_x is not None:
             y_earlier = state[num_context:, ..., : self._model.y_dims][earlier]
             sees = tf.reduce_any(shared.context_mask, axis=1) | tf.reduce_any(visible, axis=0)
-            outputs.append(self._step_of_mha_x(shared.mha_x, i, y_earlier, earlier, sees))
+            weighted = self._weighted_y(shared.mha_x, i, y_earlier, earlier)
+            outputs.append(self._network.mha_x.run_row(weighted, sees, shared.mha_x.skip[i]))
+            if self._network.attention_terms:
+                averages = tf.transpose(weighted, [0, 2, 1, 3])
         if mha_xy is not None:
             rows = [cache[earlier] for cache in caches]
             output, columns = mha_xy.run_row(
@@ -253,11 +257,8 @@ class TaylorformerLoop:
             )
             outputs.append(output)
         head = self._network.row_head(outputs, shared.head)
-        mean, scale = head["mean"], self._model.scale_from_raw(head["raw_scale"])
-        if self._adds_taylor_terms:
-            mean += terms
-        if gated.shape[2]:
-            mean += gated_sum(gated, head.get("gates"), self._extractor.first_gates)
+        scale = self._model.scale_from_raw(head["raw_scale"])
+        mean = self._local_taylor.add_terms(head["mean"], terms, gated, averages, head.get("gates"))
         is_drawn = shared.target_mask[i][:, tf.newaxis, tf.newaxis]
         y = mean + scale * noise
         # The support is that of y, not of -y.
@@ -269,15 +270,10 @@ class TaylorformerLoop:
             columns = [*shared.blocks[0].keys_and_values(key), *columns]
         return y, row, columns
 
-    def _step_of_mha_x(
-        self,
-        shared: _SharedByX,
-        i: tf.Tensor,
-        y_earlier: tf.Tensor,
-        earlier: slice,
-        sees: tf.Tensor,
+    def _weighted_y(
+        self, shared: _SharedByX, i: tf.Tensor, y_earlier: tf.Tensor, earlier: slice
     ) -> tf.Tensor:
-        """Runs the last block of MHA-X for target i: y is weighted before it is projected."""
+        """Returns y summed by the last weights of MHA-X for target i, `[B, H, S, D_y]`."""
         y_dims = self._model.y_dims
         y_earlier = self._as_values(y_earlier)
         shape = tf.shape(y_earlier)
@@ -286,8 +282,7 @@ class TaylorformerLoop:
         weights = shared.weights[i][..., earlier]
         weighted = tf.matmul(weights, tf.transpose(flat, [1, 0, 2]))
         sizes = [tf.shape(weighted)[0], weighted.shape[1], shape[2], y_dims]
-        weighted = tf.reshape(weighted, sizes) + shared.weighted_context[i][:, :, tf.newaxis]
-        return self._network.mha_x.run_row(weighted, sees, shared.skip[i])
+        return tf.reshape(weighted, sizes) + shared.weighted_context[i][:, :, tf.newaxis]
 
     def _as_values(self, y: tf.Tensor) -> tf.Tensor:
         """Bounds y as a projection of it would."""

@@ -67,6 +67,7 @@ class PriorSettings:
         shortest: of the positional encoding, in units of x: 1 is 64 steps.
         longest: of the positional encoding.
         fitted_order: of `Taylorformer`.
+        attention_terms: of `Taylorformer`.
         anchors: of `Taylorformer`; with "season" the first season of x is the one it reads.
         average: the decay per step of the running average of the weights that is validated and
             kept. None: no average.
@@ -90,6 +91,7 @@ class PriorSettings:
     shortest: float = 0.05
     longest: float = 2.0
     fitted_order: int | None = None
+    attention_terms: bool = False
     anchors: tuple[str, ...] = ("nearest",)
     average: float | None = None
     start: str | None = None
@@ -130,6 +132,7 @@ class PriorSettings:
             "shortest",
             "longest",
             "fitted_order",
+            "attention_terms",
             "anchors",
             "seed",
         )
