@@ -83,9 +83,9 @@ class Taylorformer(ProbabilisticModel):
         season_dims: the columns of x with cosine and sine of the phase of that season.
         max_derivative: derivatives larger than this are flagged and not used.
         towers: which attention towers to use, of "x" (MHA-X) and "xy" (MHA-XY).
-        attention_terms: make the mean of averages of y, too: the last weights of each head of MHA-X
-            give one, and a learned gate says how far it moves the mean away from `Y^n` (see
-            `LocalTaylor`). It is not in the paper.
+        attention_terms: of which towers, "x" and "xy", the last weights of each head also average
+            y: a learned gate says how far each average moves the mean away from `Y^n` (see
+            `LocalTaylor`). It is not in the paper. Empty: of none.
         target_permutations: 0 keeps the given order of targets in training (forecasting); m >= 1
             takes m random orders for each sequence (neural-process tasks).
         scale: "exp" or "bounded"; see `ProbabilisticModel`.
@@ -124,7 +124,7 @@ class Taylorformer(ProbabilisticModel):
         season_dims: Sequence[int] = (1, 2),
         max_derivative: float = 200.0,
         towers: Sequence[str] = TOWERS,
-        attention_terms: bool = False,
+        attention_terms: Sequence[str] = (),
         target_permutations: int = 0,
         scale: str = "exp",
         min_scale: float = 1e-3,
@@ -262,10 +262,10 @@ class Taylorformer(ProbabilisticModel):
             "dropout",
             *_EXTRACTOR_DEFAULTS,
             "taylor_order",
-            "attention_terms",
         ):
             config[name] = getattr(self, name)
-        config["towers"] = [str(tower) for tower in self.towers]
+        for name in ("towers", "attention_terms"):
+            config[name] = [str(tower) for tower in getattr(self, name)]
         for name in ("anchors", "season_dims"):
             config[name] = [plain_number(value) for value in config[name]]
         extractor = self.representation_extractor

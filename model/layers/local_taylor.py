@@ -74,7 +74,7 @@ class LocalTaylor(keras.layers.Layer):
         network: a layer that takes the dictionary of features of the extractor and returns a
             dictionary with `mean` `[B, N_T, D_y]` (and anything else, which is handed on), for
             gated terms also `gates` `[B, N_T, G]` before a sigmoid; without, gates are 1. It may
-            return `averages` `[B, N_T, H, D_y]`, too, whose gates come after the others. Every
+            return `averages` of y `[B, N_T, G', D_y]`, whose gates come after the others. Every
             feature has B rows, unless the layer has an attribute `shares_points` that is True: then
             `x_fe`, `context_mask` and `target_seen` have 1 row for points that all share.
         representation_extractor: makes the features and the explicit terms. None: a
@@ -151,8 +151,8 @@ class LocalTaylor(keras.layers.Layer):
             mean: A, `[B, R, D_y]`.
             taylor_terms: the explicit terms, of the same shape.
             gated_terms: `[B, R, G, D_y]`, or None.
-            averages: of y, `[B, R, H, D_y]`, or None.
-            gates: `[B, R, G + H]` before the sigmoid. None: all are 1.
+            averages: of y, `[B, R, G', D_y]`, or None.
+            gates: `[B, R, G + G']` before the sigmoid. None: all are 1.
 
         Returns:
             `[B, R, D_y]`, float32.

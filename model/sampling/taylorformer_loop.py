@@ -98,6 +98,7 @@ class TaylorformerLoop:
         self._local_taylor = model.local_taylor
         self._extractor = model.local_taylor.representation_extractor
         self._network = model.local_taylor.network
+        self._averages_xy = "xy" in self._network.attention_terms
         self._caches = Caches(xla)
 
     def draw(
@@ -220,7 +221,8 @@ class TaylorformerLoop:
         keys = tower.row_features(
             *(features[name][:, :num_context] for name in ("x_fe", "y_seen", "y_fe"))
         )
-        return tower.before_sampling(keys, context_visibility(context_mask))
+        y = self._as_values(features["y"][:, :num_context]) if self._averages_xy else None
+        return tower.before_sampling(keys, context_visibility(context_mask), y)
 
     def _step(
         self,
@@ -237,18 +239,18 @@ class TaylorformerLoop:
         x_fe = tf.tile(shared.x_fe[i], [1, tf.shape(state)[2], 1])
         outputs: list[tf.Tensor] = []
         columns: list[tf.Tensor] = []
-        averages = None
+        averages: list[tf.Tensor] = []
         mha_xy = self._network.mha_xy
         if shared.mha_x is not None:
             y_earlier = state[num_context:, ..., : self._model.y_dims][earlier]
             sees = tf.reduce_any(shared.context_mask, axis=1) | tf.reduce_any(visible, axis=0)
             weighted = self._weighted_y(shared.mha_x, i, y_earlier, earlier)
             outputs.append(self._network.mha_x.run_row(weighted, sees, shared.mha_x.skip[i]))
-            if self._network.attention_terms:
-                averages = tf.transpose(weighted, [0, 2, 1, 3])
+            if "x" in self._network.attention_terms:
+                averages.append(weighted)
         if mha_xy is not None:
             rows = [cache[earlier] for cache in caches]
-            output, columns = mha_xy.run_row(
+            output, average, columns = mha_xy.run_row(
                 mha_xy.row_features(x_fe, y_seen, None),
                 shared.blocks,
                 list(zip(rows[::2], rows[1::2], strict=True)),
@@ -256,9 +258,14 @@ class TaylorformerLoop:
                 visible,
             )
             outputs.append(output)
+            if self._averages_xy:
+                averages.append(average)
         head = self._network.row_head(outputs, shared.head)
         scale = self._model.scale_from_raw(head["raw_scale"])
-        mean = self._local_taylor.add_terms(head["mean"], terms, gated, averages, head.get("gates"))
+        averaged = None
+        if averages:
+            averaged = tf.transpose(tf.concat(averages, axis=1), [0, 2, 1, 3])
+        mean = self._local_taylor.add_terms(head["mean"], terms, gated, averaged, head.get("gates"))
         is_drawn = shared.target_mask[i][:, tf.newaxis, tf.newaxis]
         y = mean + scale * noise
         # The support is that of y, not of -y.
@@ -268,6 +275,11 @@ class TaylorformerLoop:
         if mha_xy is not None:
             key = mha_xy.row_features(x_fe, y_seen, y_fe)
             columns = [*shared.blocks[0].keys_and_values(key), *columns]
+            if self._averages_xy:
+                # `[D_y, B, 1, S]`, the same for every head.
+                row_of_y = tf.transpose(self._as_values(y), [2, 0, 1])[:, :, tf.newaxis]
+                row_of_y = tf.tile(row_of_y, [1, 1, mha_xy.num_heads, 1])
+                columns[-1] = tf.concat([columns[-1], tf.cast(row_of_y, columns[-1].dtype)], 0)
         return y, row, columns
 
     def _weighted_y(
@@ -290,11 +302,19 @@ class TaylorformerLoop:
         return tf.cast(within_range(y, self._model.compute_dtype), tf.float32)
 
     def _empty_caches(self, sizes: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """Makes room for keys and values of targets, `[N_T, d, B, H, S]`, two a block."""
+        """Makes room for keys and values of targets, `[N_T, d, B, H, S]`, two a block.
+
+        Where MHA-XY averages y, it stands behind the last values.
+        """
         tower = self._network.mha_xy
         if tower is None:
             return ()
-        shape = [sizes[0], tower.head_dim, sizes[1], tower.num_heads, sizes[2]]
+        widths = [tower.head_dim] * (2 * tower.num_layers)
+        if self._averages_xy:
+            widths[-1] += self._model.y_dims
         return tuple(
-            self._caches.new(shape, self._model.compute_dtype) for _ in range(2 * tower.num_layers)
+            self._caches.new(
+                [sizes[0], width, sizes[1], tower.num_heads, sizes[2]], self._model.compute_dtype
+            )
+            for width in widths
         )

@@ -146,6 +146,11 @@ def _label(record: Mapping[str, Any]) -> str:
     return f"{settings_of(record).model_name}: {score}, {record['parameters']:,} parameters"
 
 
+def _in_lines(name: str) -> str:
+    """Puts the parts of a name below one another: beside a panel there is little room."""
+    return name.replace(", ", "\n")
+
+
 def plot_consistency(deviations: Mapping[str, np.ndarray], title: str = "") -> Figure:
     """Draws histograms of the standard deviation over orders of the targets.
 
@@ -228,7 +233,7 @@ def plot_samples(
                 axes.lines[-1].set_label(label)
             frame_axes(axes)
             if column == 0:
-                axes.set_ylabel(name, color=TEXT)
+                axes.set_ylabel(_in_lines(name), color=TEXT)
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return figure
@@ -280,7 +285,7 @@ def plot_forecasts(
             axes.plot(after, y_target[column, :, 0], color=TRUTH, linewidth=1.2, label="truth")
             frame_axes(axes)
             if column == 0:
-                axes.set_ylabel(f"{name}\nstandardised", color=TEXT)
+                axes.set_ylabel(f"{_in_lines(name)}\nstandardised", color=TEXT)
             if row == len(shown) - 1:
                 axes.set_xlabel("step ahead", color=TEXT)
     handles, labels = panels[0, 0].get_legend_handles_labels()
@@ -340,7 +345,7 @@ def plot_completions(
             axes.set_xticks([])
             axes.set_yticks([])
             if column == 0:
-                axes.set_ylabel(name)
+                axes.set_ylabel(_in_lines(name))
     return figure
 
 

@@ -43,6 +43,7 @@ MODEL_FILE, RECORD_FILE, CHECKPOINT_FILE = "prior.keras", "prior.json", "trainin
 # Options of the command; what else is changed is set by name.
 _OPTIONS = ("seed", "iterations", "batch_size", "learning_rate", "validate_every")
 _OF_PRIOR = "prior."
+_TUPLES = ("attention_terms", "anchors")
 # Validation sequences are the same for every training.
 _VALIDATION_SEED = 0
 
@@ -91,7 +92,7 @@ class PriorSettings:
     shortest: float = 0.05
     longest: float = 2.0
     fitted_order: int | None = None
-    attention_terms: bool = False
+    attention_terms: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ("nearest",)
     average: float | None = None
     start: str | None = None
@@ -175,15 +176,17 @@ class PriorSettings:
         for name in changes:
             check_choice("changes", name, possible)
         others = {name: value for name, value in changes.items() if not name.startswith(_OF_PRIOR)}
-        if "anchors" in others:
-            others["anchors"] = tuple(others["anchors"])
+        for name in _TUPLES:
+            if name in others:
+                others[name] = tuple(others[name])
         start = len(_OF_PRIOR)
         of_prior = {name[start:]: v for name, v in changes.items() if name.startswith(_OF_PRIOR)}
         return cls(**others, **given, prior=SeriesPrior(**of_prior))
 
     def get_config(self) -> dict[str, Any]:
         """Returns all settings, ready for JSON."""
-        return {**dataclasses.asdict(self), "anchors": list(self.anchors)}
+        lists = {name: list(getattr(self, name)) for name in _TUPLES}
+        return {**dataclasses.asdict(self), **lists}
 
 
 def _flat(settings: PriorSettings) -> dict[str, Any]:
