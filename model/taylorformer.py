@@ -83,9 +83,6 @@ class Taylorformer(ProbabilisticModel):
         season_dims: the columns of x with cosine and sine of the phase of that season.
         max_derivative: derivatives larger than this are flagged and not used.
         towers: which attention towers to use, of "x" (MHA-X) and "xy" (MHA-XY).
-        attention_terms: of which towers, "x" and "xy", the last weights of each head also average
-            y: a learned gate says how far each average moves the mean away from `Y^n` (see
-            `LocalTaylor`). It is not in the paper. Empty: of none.
         target_permutations: 0 keeps the given order of targets in training (forecasting); m >= 1
             takes m random orders for each sequence (neural-process tasks).
         scale: "exp" or "bounded"; see `ProbabilisticModel`.
@@ -124,7 +121,6 @@ class Taylorformer(ProbabilisticModel):
         season_dims: Sequence[int] = (1, 2),
         max_derivative: float = 200.0,
         towers: Sequence[str] = TOWERS,
-        attention_terms: Sequence[str] = (),
         target_permutations: int = 0,
         scale: str = "exp",
         min_scale: float = 1e-3,
@@ -158,7 +154,6 @@ class Taylorformer(ProbabilisticModel):
         self.season_dims = season_dims
         self.max_derivative = plain_number(max_derivative)
         self.towers = towers
-        self.attention_terms = attention_terms
         self.representation_extractor = representation_extractor
         settings = {name: getattr(self, name) for name in _EXTRACTOR_DEFAULTS}
         if representation_extractor is None:
@@ -179,7 +174,6 @@ class Taylorformer(ProbabilisticModel):
             num_layers=self.num_layers,
             dropout=self.dropout,
             towers=towers,
-            attention_terms=attention_terms,
             seed=child_seed(self.seed, 1),
             dtype=self.dtype_policy,
             name="mha_x_net",
@@ -264,8 +258,7 @@ class Taylorformer(ProbabilisticModel):
             "taylor_order",
         ):
             config[name] = getattr(self, name)
-        for name in ("towers", "attention_terms"):
-            config[name] = [str(tower) for tower in getattr(self, name)]
+        config["towers"] = [str(tower) for tower in self.towers]
         for name in ("anchors", "season_dims"):
             config[name] = [plain_number(value) for value in config[name]]
         extractor = self.representation_extractor

@@ -421,10 +421,7 @@ MODELS = [
     ModelCase("taylorformer_2d", _taylorformer(taylor_order=1, num_neighbours=3), 2, 2),
     ModelCase("taylorformer_second", _taylorformer(taylor_order=2, feature_order=2), 1, 2),
     ModelCase("taylorformer_plain", _taylorformer(taylor_order=None, feature_order=0)),
-    ModelCase(
-        "taylorformer_x_only",
-        _taylorformer(towers=("x",), scale="bounded", num_layers=1, attention_terms=("x",)),
-    ),
+    ModelCase("taylorformer_x_only", _taylorformer(towers=("x",), scale="bounded", num_layers=1)),
     ModelCase(
         "taylorformer_xy_only",
         _taylorformer(
@@ -432,7 +429,6 @@ MODELS = [
             num_layers=1,
             fitted_order=2,
             anchors=("nearest", "season"),
-            attention_terms=("xy",),
             neighbour_dims=1,
         ),
         3,

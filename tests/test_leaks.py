@@ -30,7 +30,6 @@ class Setting(NamedTuple):
     x_dims: int
     y_dims: int
     fitted_order: int | None = None
-    attention_terms: tuple[str, ...] = ()
 
     @property
     def legal(self) -> bool:
@@ -49,7 +48,6 @@ class Setting(NamedTuple):
             taylor_order=self.taylor_order,
             num_neighbours=self.num_neighbours,
             fitted_order=self.fitted_order,
-            attention_terms=self.attention_terms,
         )
 
 
@@ -73,15 +71,6 @@ SETTINGS += [
     )
 ]
 SETTINGS += [Setting(1, 1, 1, 1, 1, 2), Setting(1, 0, 2, 2, 1, 2)]
-SETTINGS += [
-    Setting(q, p, 3, x_dims, y_dims, fitted_order, attention_terms=("x", "xy"))
-    for q, p, x_dims, y_dims, fitted_order in (
-        (1, 0, 1, 1, None),
-        (1, 0, 1, 2, 2),
-        (2, None, 1, 1, None),
-        (1, 1, 2, 2, None),
-    )
-]
 LEGAL = [setting for setting in SETTINGS if setting.legal]
 LAYOUTS = ("apart", "equal", "far")
 CHECKS = [Check(*values) for values in itertools.product(LEGAL, (0, 1, 5), LAYOUTS, (False, True))]

@@ -53,13 +53,11 @@ class MultiHeadAttention(keras.layers.Layer):
     ROW_PARTS: ClassVar[tuple[str, ...]] = (
         "call",
         "attend_row",
-        "attend_and_average",
         "attention_weights",
         "bounded",
         "columns",
         "keys_and_values",
         "query_key_value",
-        "weigh",
         "weigh_values",
         "_finish",
         "_keys",
@@ -204,20 +202,18 @@ class MultiHeadAttention(keras.layers.Layer):
         earlier: tuple[tf.Tensor, tf.Tensor],
         context_mask: tf.Tensor,
         earlier_mask: tf.Tensor,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    ) -> tf.Tensor:
         """Attends from one target row of every sample.
 
         Args:
             query: `[d, B, H, S]`, the projected row, see `columns`.
-            context: keys and values of the context, `[B, H, N_C, d]` each; values may have y behind
-                them, see `with_y`.
-            earlier: keys and values of earlier targets, `[R, d, B, H, S]` each, in the same way.
+            context: keys and values of the context, `[B, H, N_C, d]` each.
+            earlier: keys and values of earlier targets, `[R, d, B, H, S]` each.
             context_mask: `[B, N_C]` bool.
             earlier_mask: `[R, B]` bool, those of the R rows that may be seen.
 
         Returns:
-            `[B, S, width]` in the compute dtype, as `call` returns for that row; and the averages
-            of y, `[B, H, S, D_y]` float32, or `[B, H, S, 0]`.
+            `[B, S, width]` in the compute dtype, as `call` returns for that row.
         """
         query = self.bounded(query * self.head_dim**-0.5)
         queries = tf.transpose(query, [1, 2, 3, 0])
@@ -238,65 +234,19 @@ class MultiHeadAttention(keras.layers.Layer):
         sees = tf.reduce_any(context_mask, axis=-1) | tf.reduce_any(earlier_mask, axis=0)
         sees = sees[:, tf.newaxis, tf.newaxis, tf.newaxis]
         attended = tf.where(sees, attended / tf.where(sees, total[..., tf.newaxis], 1.0), 0.0)
-        size = self.head_dim
-        return self._finish(tf.cast(attended[..., :size], dtype)), attended[..., size:]
-
-    def weigh(
-        self, query: tf.Tensor, key: tf.Tensor, value: tf.Tensor, visible: tf.Tensor
-    ) -> tf.Tensor:
-        """Returns weighted sums of the values themselves, before they are projected.
-
-        Args:
-            query: see `call`, as the others.
-            key: `[B, N, F_k]`.
-            value: `[B, N, F_v]`.
-            visible: `[B, R, N]` bool.
-
-        Returns:
-            `[B, H, R, F_v]` in the compute dtype, 0 in rows that see nothing.
-        """
-        dtype = self.compute_dtype
-        values = tf.cast(within_range(value, dtype), dtype)[:, tf.newaxis]
-        return attend(self._queries(query), self._keys(key), values, visible)
-
-    def attend_and_average(
-        self, query: tf.Tensor, key: tf.Tensor, value: tf.Tensor, y: tf.Tensor, visible: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Attends, and averages y by the same weights.
-
-        Args:
-            query: see `call`, as the next ones.
-            key: `[B, N, F_k]`.
-            value: `[B, N, F_v]`.
-            y: `[B, N, D_y]`, what is averaged.
-            visible: `[B, R, N]` bool.
-
-        Returns:
-            `[B, R, width]`, as `call` returns it, and `[B, H, R, D_y]`, 0 in rows that see nothing;
-            both in the compute dtype.
-        """
-        keys, values = self.keys_and_values(key, value)
-        values = self.with_y(values, y)
-        attended = attend(self._queries(query), keys, values, visible)
-        size = self.head_dim
-        return self._finish(attended[..., :size]), attended[..., size:]
-
-    def with_y(self, values: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        """Puts y `[B, N, D_y]` behind the values `[B, H, N, d]` of every head."""
-        y = tf.cast(within_range(y, self.compute_dtype), self.compute_dtype)
-        return tf.concat([values, tf.tile(y[:, tf.newaxis], [1, self.num_heads, 1, 1])], axis=-1)
+        return self._finish(tf.cast(attended, dtype))
 
     def weigh_values(self, weighted: tf.Tensor, sees: tf.Tensor) -> tf.Tensor:
         """Projects values that are weighted already: the order of the two products does not matter.
 
         Args:
-            weighted: `[B, H, R, F_v]`, sums of values by the attention weights.
-            sees: `[B, R]` bool, False where a row sees nothing; a size of 1 stands for all rows.
+            weighted: `[B, H, S, F_v]`, sums of values by the attention weights of one row.
+            sees: `[B]` bool, False where the row sees nothing.
 
         Returns:
-            `[B, R, width]` in the compute dtype.
+            `[B, S, width]` in the compute dtype.
         """
-        return self._finish(self._project_weighted(weighted, sees))
+        return self._finish(self._project_weighted(weighted, sees[:, tf.newaxis]))
 
     def _project_weighted(self, weighted: tf.Tensor, sees: tf.Tensor | None) -> tf.Tensor:
         """Projects weighted values `[B, H, R, F_v]` to `[B, H, R, d]`, by what rows see `[B, R]`.

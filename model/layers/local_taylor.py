@@ -10,9 +10,6 @@ from taylorformer.data_wrangler.batch import tile_sequences
 from taylorformer.data_wrangler.checks import check_choice
 from taylorformer.data_wrangler.features.representation_extractor import RepresentationExtractor
 
-# sigmoid(-2) is 0.12.
-_FIRST_AVERAGE = -2.0
-
 
 def feature_shapes(
     extractor: RepresentationExtractor, input_shape: Mapping[str, Any]
@@ -33,7 +30,7 @@ def gated_sum(terms: tf.Tensor, gates: tf.Tensor | None, first_gates: Sequence[f
     Args:
         terms: `[B, R, G, D_y]`.
         gates: `[B, R, G]`, before the sigmoid. None: all gates are 1.
-        first_gates: what is added to them, G numbers.
+        first_gates: what is added to them, see `RepresentationExtractor.first_gates`.
 
     Returns:
         `[B, R, D_y]`, float32.
@@ -51,9 +48,7 @@ class LocalTaylor(keras.layers.Layer):
     A is the mean that the wrapped layer makes of the features. p = 0 adds `Y^n`; p = 1 also
     `D^n dX`; p = 2 also `1/2 D2^n dX^2`; None adds nothing. Where the extractor has gated terms,
     each is added times its gate, a number in (0, 1) that the wrapped layer learns for each target.
-    Where the wrapped layer returns averages of y, so is the difference of each to the explicit
-    terms: a gate of 1 moves the mean from `Y^n` to the average. The sum is float32 under every
-    dtype policy.
+    The sum is float32 under every dtype policy.
 
     Example:
         Around a layer that always returns 0, the mean is the y of the nearest seen point:
@@ -73,8 +68,7 @@ class LocalTaylor(keras.layers.Layer):
     Args:
         network: a layer that takes the dictionary of features of the extractor and returns a
             dictionary with `mean` `[B, N_T, D_y]` (and anything else, which is handed on), for
-            gated terms also `gates` `[B, N_T, G]` before a sigmoid; without, gates are 1. It may
-            return `averages` of y `[B, N_T, G', D_y]`, whose gates come after the others. Every
+            gated terms also `gates` `[B, N_T, G]` before a sigmoid; without, gates are 1. Every
             feature has B rows, unless the layer has an attribute `shares_points` that is True: then
             `x_fe`, `context_mask` and `target_seen` have 1 row for points that all share.
         representation_extractor: makes the features and the explicit terms. None: a
@@ -128,47 +122,14 @@ class LocalTaylor(keras.layers.Layer):
             for name in ("x_fe", "context_mask", "target_seen"):
                 features[name] = tile_sequences(features[name], tf.shape(features["y"])[0])
         outputs = dict(self.network(features, training=training))
-        outputs["mean"] = self.add_terms(
-            tf.cast(outputs["mean"], tf.float32),
-            features["taylor_terms"],
-            features.get("gated_terms"),
-            outputs.pop("averages", None),
-            outputs.pop("gates", None),
-        )
-        return outputs
-
-    def add_terms(
-        self,
-        mean: tf.Tensor,
-        taylor_terms: tf.Tensor,
-        gated_terms: tf.Tensor | None,
-        averages: tf.Tensor | None,
-        gates: tf.Tensor | None,
-    ) -> tf.Tensor:
-        """Adds all terms to what the wrapped layer made of the features.
-
-        Args:
-            mean: A, `[B, R, D_y]`.
-            taylor_terms: the explicit terms, of the same shape.
-            gated_terms: `[B, R, G, D_y]`, or None.
-            averages: of y, `[B, R, G', D_y]`, or None.
-            gates: `[B, R, G + G']` before the sigmoid. None: all are 1.
-
-        Returns:
-            `[B, R, D_y]`, float32.
-        """
+        outputs["mean"] = tf.cast(outputs["mean"], tf.float32)
         if self.taylor_order is not None:
-            mean += taylor_terms
-        terms, first_gates = [], []
-        if gated_terms is not None and gated_terms.shape[2]:
-            terms.append(gated_terms)
-            first_gates += self.representation_extractor.first_gates
-        if averages is not None:
-            if self.taylor_order is not None:
-                averages -= taylor_terms[:, :, tf.newaxis]
-            terms.append(averages)
-            first_gates += [_FIRST_AVERAGE] * averages.shape[2]
-        return mean + gated_sum(tf.concat(terms, axis=2), gates, first_gates) if terms else mean
+            outputs["mean"] += features["taylor_terms"]
+        gates, gated = outputs.pop("gates", None), features.get("gated_terms")
+        if gated is not None and gated.shape[2]:
+            first_gates = self.representation_extractor.first_gates
+            outputs["mean"] += gated_sum(gated, gates, first_gates)
+        return outputs
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

@@ -29,7 +29,7 @@ class MHAX(AttentionTower):
         TensorShape([1, 2, 6])
     """
 
-    ROW_PARTS: ClassVar[tuple[str, ...]] = ("call", "with_averages", "before_sampling", "run_row")
+    ROW_PARTS: ClassVar[tuple[str, ...]] = ("call", "before_sampling", "run_row")
 
     def build(self, x_fe_shape: Any, y_shape: Any) -> None:
         """Builds the blocks from the widths of `X^fe` and Y."""
@@ -58,27 +58,6 @@ class MHAX(AttentionTower):
         """
         return self._run(x_fe, x_fe, y, visible, context_visible, training)
 
-    def with_averages(
-        self,
-        x_fe: tf.Tensor,
-        y: tf.Tensor,
-        visible: tf.Tensor,
-        context_visible: tf.Tensor,
-        training: bool = False,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Runs the tower; see `call` for the arguments.
-
-        Returns:
-            O_X `[B, N_T, width]`, and the y that targets see, averaged by the last weights of each
-            head, `[B, N_T, H, D_y]`, 0 where a target sees nothing; both float32.
-        """
-        hidden = self._hidden(x_fe, x_fe, visible, context_visible, training)
-        last, query = self.blocks[-1], hidden[:, tf.shape(context_visible)[-1] :]
-        weighted = last.attention.weigh(query, hidden, y, visible)
-        attended = last.attention.weigh_values(weighted, tf.reduce_any(visible, axis=-1))
-        averages = tf.cast(tf.transpose(weighted, [0, 2, 1, 3]), tf.float32)
-        return last.finish(attended, last.skip(query), training=training), averages
-
     def before_sampling(
         self, x_fe: tf.Tensor, visible: tf.Tensor, context_visible: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -106,4 +85,4 @@ class MHAX(AttentionTower):
             skip: `[B, 1, width]`.
         """
         last = self.blocks[-1]
-        return last.finish(last.attention.weigh_values(weighted, sees[:, tf.newaxis]), skip)
+        return last.finish(last.attention.weigh_values(weighted, sees), skip)

@@ -48,8 +48,6 @@ class MHAXNet(keras.layers.Layer):
         dropout: rate of the dropout in the feed-forward parts.
         towers: which towers to use, of "x" (MHA-X) and "xy" (MHA-XY).
         seed: for the first weights and the dropout. None: at random.
-        attention_terms: of which towers each head also gives the average of y by its last weights,
-            as a term of the mean with a gate (see `LocalTaylor`). It is not in the paper.
 
     Raises:
         TypeError, ValueError: an argument outside its range.
@@ -67,7 +65,6 @@ class MHAXNet(keras.layers.Layer):
         dropout: float = 0.0,
         towers: Sequence[str] = TOWERS,
         seed: int | None = None,
-        attention_terms: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
@@ -84,15 +81,6 @@ class MHAXNet(keras.layers.Layer):
         self.dropout = dropout = plain_number(dropout)
         self.towers = towers
         self.seed = seed = plain_number(seed)
-        self.attention_terms = attention_terms
-        legal = isinstance(attention_terms, (list, tuple)) and all(
-            tower in towers for tower in attention_terms
-        )
-        if not legal or len(set(attention_terms)) != len(attention_terms):
-            raise ValueError(
-                f"`attention_terms` must name some of the towers, {towers!r}, each once. "
-                f"Received: attention_terms={attention_terms!r}"
-            )
         shared = {
             "num_heads": num_heads,
             "head_dim": head_dim,
@@ -121,7 +109,6 @@ class MHAXNet(keras.layers.Layer):
         self.gate_dense = None
         # Features of callers may lack what is not in the paper.
         num_gates = input_shape["gated_terms"][-2] if "gated_terms" in input_shape else 0
-        num_gates += self.num_heads * len(self.attention_terms)
         denses = [self.join_dense, self.mean_dense, self.scale_dense]
         if num_gates:
             self.gate_dense = seeded_dense(num_gates, self.seed, 5, policy, "gates")
@@ -142,31 +129,33 @@ class MHAXNet(keras.layers.Layer):
 
         Returns:
             `{"mean": A [B, N_T, D_y], "raw_scale": [B, N_T, D_y]}`, float32; for gated terms
-            also `gates` `[B, N_T, G]`, and with `attention_terms` also `averages`
-            `[B, N_T, G', D_y]` of all heads, those of MHA-X first, see `LocalTaylor`.
+            also `gates` `[B, N_T, G]`, see `LocalTaylor`.
         """
         context_visible = context_visibility(features["context_mask"])
         visible = target_visibility(features["context_mask"], features["target_seen"])
-        sees = {"visible": visible, "context_visible": context_visible, "training": training}
-        joined, averages = [], []
+        joined = []
         if self.mha_x is not None:
-            of_x = (features["x_fe"], features["y"])
-            if "x" in self.attention_terms:
-                o_x, average = self.mha_x.with_averages(*of_x, **sees)
-                averages.append(average)
-            else:
-                o_x = self.mha_x(*of_x, **sees)
-            joined.append(o_x)
+            joined.append(
+                self.mha_x(
+                    features["x_fe"],
+                    features["y"],
+                    visible=visible,
+                    context_visible=context_visible,
+                    training=training,
+                )
+            )
         if self.mha_xy is not None:
-            of_xy = (features["x_fe"], features["y_fe"], features["y_seen"])
-            if "xy" in self.attention_terms:
-                o_xy, average = self.mha_xy.with_averages(*of_xy, features["y"], **sees)
-                averages.append(average)
-            else:
-                o_xy = self.mha_xy(*of_xy, **sees)
-            joined.append(o_xy)
-        outputs = self.head(joined)
-        return {**outputs, "averages": tf.concat(averages, axis=2)} if averages else outputs
+            joined.append(
+                self.mha_xy(
+                    features["x_fe"],
+                    features["y_fe"],
+                    features["y_seen"],
+                    visible=visible,
+                    context_visible=context_visible,
+                    training=training,
+                )
+            )
+        return self.head(joined)
 
     @property
     def row_denses(self) -> list[keras.layers.Dense]:
@@ -210,5 +199,4 @@ class MHAXNet(keras.layers.Layer):
             "dropout": self.dropout,
             "towers": [str(tower) for tower in self.towers],
             "seed": self.seed,
-            "attention_terms": [str(tower) for tower in self.attention_terms],
         }

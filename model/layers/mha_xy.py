@@ -21,8 +21,7 @@ class BlockRows(NamedTuple):
 
     Attributes:
         block: the block.
-        context: keys and values of the context, `[B, H, N_C, d]` each; where y is averaged, it
-            stands behind the values.
+        context: keys and values of the context, `[B, H, N_C, d]` each.
         joined: Dense layers of a row, side by side. In the first block, whose keys show the row's
             y: query and skip, key and value. In the others, which have no Dense skip: query, key
             and value.
@@ -33,20 +32,15 @@ class BlockRows(NamedTuple):
     joined: tuple[JoinedDense, ...]
 
     @classmethod
-    def of(
-        cls, block: AttentionBlock, context: tf.Tensor, y: tf.Tensor | None = None
-    ) -> "BlockRows":
-        """Makes it from the keys of the context, `[B, N_C, F]`, and the y that is averaged."""
+    def of(cls, block: AttentionBlock, context: tf.Tensor) -> "BlockRows":
+        """Makes it from the keys of the context, `[B, N_C, F]`."""
         attention = block.attention
         query, key_value = attention.query_dense, [attention.key_dense, attention.value_dense]
         groups = [[query, *key_value]]
         if block.skip_dense is not None:
             groups = [[query, block.skip_dense], key_value]
         joined = tuple(joined_dense(group, block.compute_dtype) for group in groups)
-        keys, values = attention.keys_and_values(context, context)
-        if y is not None:
-            values = attention.with_y(values, y)
-        return cls(block, (keys, values), joined)
+        return cls(block, attention.keys_and_values(context, context), joined)
 
     def query_and_skip(self, query: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Projects the query `[B, S, F]` of the first block to `[d, B, H, S]` and the skip."""
@@ -86,14 +80,7 @@ class MHAXY(AttentionTower):
         TensorShape([1, 2, 6])
     """
 
-    ROW_PARTS: ClassVar[tuple[str, ...]] = (
-        "call",
-        "with_averages",
-        "before_sampling",
-        "row_features",
-        "run_row",
-        "_query_and_key",
-    )
+    ROW_PARTS: ClassVar[tuple[str, ...]] = ("call", "before_sampling", "row_features", "run_row")
 
     def build(self, x_fe_shape: Any, y_fe_shape: Any, y_seen_shape: Any) -> None:
         """Builds the blocks from the widths of the features."""
@@ -123,67 +110,25 @@ class MHAXY(AttentionTower):
         Returns:
             O_XY `[B, N_T, width]`, float32.
         """
-        query, key = self._query_and_key(x_fe, y_fe, y_seen, context_visible)
-        return self._run(query, key, None, visible, context_visible, training)
-
-    def with_averages(
-        self,
-        x_fe: tf.Tensor,
-        y_fe: tf.Tensor,
-        y_seen: tf.Tensor,
-        y: tf.Tensor,
-        visible: tf.Tensor,
-        context_visible: tf.Tensor,
-        training: bool = False,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Runs the tower; see `call` for the arguments.
-
-        Args:
-            x_fe: `[B, N, F_x]`.
-            y_fe: `[B, N, F_y]`.
-            y_seen: `[B, N, F_s]`.
-            y: `[B, N, D_y]`, what is averaged.
-            visible: `[B, N_T, N]` bool.
-            context_visible: `[B, 1, N_C]` bool.
-            training: use dropout.
-
-        Returns:
-            O_XY `[B, N_T, width]`, and the y that targets see, averaged by the last weights of each
-            head, `[B, N_T, H, D_y]`, 0 where a target sees nothing; both float32.
-        """
-        query, key = self._query_and_key(x_fe, y_fe, y_seen, context_visible)
-        if self.num_layers > 1:
-            query = key = self._hidden(query, key, visible, context_visible, training)
-        last, query = self.blocks[-1], query[:, tf.shape(context_visible)[-1] :]
-        attended, averages = last.attention.attend_and_average(query, key, key, y, visible)
-        averages = tf.cast(tf.transpose(averages, [0, 2, 1, 3]), tf.float32)
-        return last.finish(attended, last.skip(query), training=training), averages
-
-    def _query_and_key(
-        self, x_fe: tf.Tensor, y_fe: tf.Tensor, y_seen: tf.Tensor, context_visible: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Joins the features of all rows as queries and as keys, `[B, N, F]` each."""
+        num_context = tf.shape(context_visible)[-1]
         x_fe = tile_sequences(x_fe, tf.shape(y_fe)[0])
         key = self.row_features(x_fe, y_seen, y_fe)
-        is_context = tf.range(tf.shape(key)[1])[:, tf.newaxis] < tf.shape(context_visible)[-1]
-        return tf.where(is_context, key, self.row_features(x_fe, y_seen, None)), key
+        is_context = tf.range(tf.shape(key)[1])[:, tf.newaxis] < num_context
+        query = tf.where(is_context, key, self.row_features(x_fe, y_seen, None))
+        return self._run(query, key, None, visible, context_visible, training)
 
-    def before_sampling(
-        self, context: tf.Tensor, context_visible: tf.Tensor, y: tf.Tensor | None = None
-    ) -> list[BlockRows]:
+    def before_sampling(self, context: tf.Tensor, context_visible: tf.Tensor) -> list[BlockRows]:
         """Runs the tower on the context, and keeps what rows of targets need of every block.
 
         Args:
             context: `[B, N_C, F_x + F_s + F_y + 1]`, the keys of the context points, see
                 `row_features`.
             context_visible: `[B, 1, N_C]` bool.
-            y: `[B, N_C, D_y]`, to have it averaged by the last weights. None: it is not.
         """
         kept = []
         for block in self.blocks:
-            is_last = block is self.blocks[-1]
-            kept.append(BlockRows.of(block, context, y if is_last else None))
-            if not is_last:
+            kept.append(BlockRows.of(block, context))
+            if block is not self.blocks[-1]:
                 context = block(context, context, context, visible=context_visible)
         return kept
 
@@ -213,7 +158,7 @@ class MHAXY(AttentionTower):
         earlier: list[tuple[tf.Tensor, tf.Tensor]],
         context_mask: tf.Tensor,
         earlier_mask: tf.Tensor,
-    ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
         """Runs the tower for one target row of every sample.
 
         Args:
@@ -224,10 +169,8 @@ class MHAXY(AttentionTower):
             earlier_mask: `[R, B]` bool.
 
         Returns:
-            O_XY `[B, S, width]`, float32; averages of y by the last weights, `[B, H, S, D_y]`, or
-            `[B, H, S, 0]` where none are asked for; and the keys and values of the row for every
-            block but the first one, which waits for y (see `BlockRows.keys_and_values`);
-            `[d, B, H, S]` each, without y.
+            O_XY `[B, S, width]`, float32, and the keys and values of the row for every block but
+            the first one, which waits for y (see `BlockRows.keys_and_values`); `[d, B, H, S]` each.
         """
         columns: list[tf.Tensor] = []
         for number, (block, kept) in enumerate(zip(self.blocks, rows, strict=True)):
@@ -237,8 +180,8 @@ class MHAXY(AttentionTower):
                 skip = query
             else:
                 column, skip = kept.query_and_skip(query)
-            attended, averages = block.attention.attend_row(
+            attended = block.attention.attend_row(
                 column, kept.context, earlier[number], context_mask, earlier_mask
             )
             query = block.finish(attended, skip)
-        return query, averages, columns
+        return query, columns

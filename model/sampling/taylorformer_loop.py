@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from taylorformer.data_wrangler.features.row_features import rows_first
 from taylorformer.model.layers.dense import JoinedDense, joined_dense, within_range
-from taylorformer.model.layers.local_taylor import LocalTaylor
+from taylorformer.model.layers.local_taylor import LocalTaylor, gated_sum
 from taylorformer.model.layers.mask import context_visibility, target_visibility
 from taylorformer.model.layers.mha_xy import BlockRows
 from taylorformer.model.observed_density import observable
@@ -95,10 +95,9 @@ class TaylorformerLoop:
     def __init__(self, model: TaylorformerModel, xla: bool = False, negated: bool = False) -> None:
         self._model = model
         self._negated = negated
-        self._local_taylor = model.local_taylor
         self._extractor = model.local_taylor.representation_extractor
         self._network = model.local_taylor.network
-        self._averages_xy = "xy" in self._network.attention_terms
+        self._adds_taylor_terms = model.local_taylor.taylor_order is not None
         self._caches = Caches(xla)
 
     def draw(
@@ -221,8 +220,7 @@ class TaylorformerLoop:
         keys = tower.row_features(
             *(features[name][:, :num_context] for name in ("x_fe", "y_seen", "y_fe"))
         )
-        y = self._as_values(features["y"][:, :num_context]) if self._averages_xy else None
-        return tower.before_sampling(keys, context_visibility(context_mask), y)
+        return tower.before_sampling(keys, context_visibility(context_mask))
 
     def _step(
         self,
@@ -239,18 +237,14 @@ class TaylorformerLoop:
         x_fe = tf.tile(shared.x_fe[i], [1, tf.shape(state)[2], 1])
         outputs: list[tf.Tensor] = []
         columns: list[tf.Tensor] = []
-        averages: list[tf.Tensor] = []
         mha_xy = self._network.mha_xy
         if shared.mha_x is not None:
             y_earlier = state[num_context:, ..., : self._model.y_dims][earlier]
             sees = tf.reduce_any(shared.context_mask, axis=1) | tf.reduce_any(visible, axis=0)
-            weighted = self._weighted_y(shared.mha_x, i, y_earlier, earlier)
-            outputs.append(self._network.mha_x.run_row(weighted, sees, shared.mha_x.skip[i]))
-            if "x" in self._network.attention_terms:
-                averages.append(weighted)
+            outputs.append(self._step_of_mha_x(shared.mha_x, i, y_earlier, earlier, sees))
         if mha_xy is not None:
             rows = [cache[earlier] for cache in caches]
-            output, average, columns = mha_xy.run_row(
+            output, columns = mha_xy.run_row(
                 mha_xy.row_features(x_fe, y_seen, None),
                 shared.blocks,
                 list(zip(rows[::2], rows[1::2], strict=True)),
@@ -258,14 +252,12 @@ class TaylorformerLoop:
                 visible,
             )
             outputs.append(output)
-            if self._averages_xy:
-                averages.append(average)
         head = self._network.row_head(outputs, shared.head)
-        scale = self._model.scale_from_raw(head["raw_scale"])
-        averaged = None
-        if averages:
-            averaged = tf.transpose(tf.concat(averages, axis=1), [0, 2, 1, 3])
-        mean = self._local_taylor.add_terms(head["mean"], terms, gated, averaged, head.get("gates"))
+        mean, scale = head["mean"], self._model.scale_from_raw(head["raw_scale"])
+        if self._adds_taylor_terms:
+            mean += terms
+        if gated.shape[2]:
+            mean += gated_sum(gated, head.get("gates"), self._extractor.first_gates)
         is_drawn = shared.target_mask[i][:, tf.newaxis, tf.newaxis]
         y = mean + scale * noise
         # The support is that of y, not of -y.
@@ -275,17 +267,17 @@ class TaylorformerLoop:
         if mha_xy is not None:
             key = mha_xy.row_features(x_fe, y_seen, y_fe)
             columns = [*shared.blocks[0].keys_and_values(key), *columns]
-            if self._averages_xy:
-                # `[D_y, B, 1, S]`, the same for every head.
-                row_of_y = tf.transpose(self._as_values(y), [2, 0, 1])[:, :, tf.newaxis]
-                row_of_y = tf.tile(row_of_y, [1, 1, mha_xy.num_heads, 1])
-                columns[-1] = tf.concat([columns[-1], tf.cast(row_of_y, columns[-1].dtype)], 0)
         return y, row, columns
 
-    def _weighted_y(
-        self, shared: _SharedByX, i: tf.Tensor, y_earlier: tf.Tensor, earlier: slice
+    def _step_of_mha_x(
+        self,
+        shared: _SharedByX,
+        i: tf.Tensor,
+        y_earlier: tf.Tensor,
+        earlier: slice,
+        sees: tf.Tensor,
     ) -> tf.Tensor:
-        """Returns y summed by the last weights of MHA-X for target i, `[B, H, S, D_y]`."""
+        """Runs the last block of MHA-X for target i: y is weighted before it is projected."""
         y_dims = self._model.y_dims
         y_earlier = self._as_values(y_earlier)
         shape = tf.shape(y_earlier)
@@ -294,7 +286,8 @@ class TaylorformerLoop:
         weights = shared.weights[i][..., earlier]
         weighted = tf.matmul(weights, tf.transpose(flat, [1, 0, 2]))
         sizes = [tf.shape(weighted)[0], weighted.shape[1], shape[2], y_dims]
-        return tf.reshape(weighted, sizes) + shared.weighted_context[i][:, :, tf.newaxis]
+        weighted = tf.reshape(weighted, sizes) + shared.weighted_context[i][:, :, tf.newaxis]
+        return self._network.mha_x.run_row(weighted, sees, shared.skip[i])
 
     def _as_values(self, y: tf.Tensor) -> tf.Tensor:
         """Bounds y as a projection of it would."""
@@ -302,19 +295,11 @@ class TaylorformerLoop:
         return tf.cast(within_range(y, self._model.compute_dtype), tf.float32)
 
     def _empty_caches(self, sizes: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """Makes room for keys and values of targets, `[N_T, d, B, H, S]`, two a block.
-
-        Where MHA-XY averages y, it stands behind the last values.
-        """
+        """Makes room for keys and values of targets, `[N_T, d, B, H, S]`, two a block."""
         tower = self._network.mha_xy
         if tower is None:
             return ()
-        widths = [tower.head_dim] * (2 * tower.num_layers)
-        if self._averages_xy:
-            widths[-1] += self._model.y_dims
+        shape = [sizes[0], tower.head_dim, sizes[1], tower.num_heads, sizes[2]]
         return tuple(
-            self._caches.new(
-                [sizes[0], width, sizes[1], tower.num_heads, sizes[2]], self._model.compute_dtype
-            )
-            for width in widths
+            self._caches.new(shape, self._model.compute_dtype) for _ in range(2 * tower.num_layers)
         )

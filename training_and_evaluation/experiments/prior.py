@@ -43,7 +43,6 @@ MODEL_FILE, RECORD_FILE, CHECKPOINT_FILE = "prior.keras", "prior.json", "trainin
 # Options of the command; what else is changed is set by name.
 _OPTIONS = ("seed", "iterations", "batch_size", "learning_rate", "validate_every")
 _OF_PRIOR = "prior."
-_TUPLES = ("attention_terms", "anchors")
 # Validation sequences are the same for every training.
 _VALIDATION_SEED = 0
 
@@ -68,7 +67,6 @@ class PriorSettings:
         shortest: of the positional encoding, in units of x: 1 is 64 steps.
         longest: of the positional encoding.
         fitted_order: of `Taylorformer`.
-        attention_terms: of `Taylorformer`.
         anchors: of `Taylorformer`; with "season" the first season of x is the one it reads.
         average: the decay per step of the running average of the weights that is validated and
             kept. None: no average.
@@ -92,7 +90,6 @@ class PriorSettings:
     shortest: float = 0.05
     longest: float = 2.0
     fitted_order: int | None = None
-    attention_terms: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ("nearest",)
     average: float | None = None
     start: str | None = None
@@ -133,7 +130,6 @@ class PriorSettings:
             "shortest",
             "longest",
             "fitted_order",
-            "attention_terms",
             "anchors",
             "seed",
         )
@@ -176,17 +172,15 @@ class PriorSettings:
         for name in changes:
             check_choice("changes", name, possible)
         others = {name: value for name, value in changes.items() if not name.startswith(_OF_PRIOR)}
-        for name in _TUPLES:
-            if name in others:
-                others[name] = tuple(others[name])
+        if "anchors" in others:
+            others["anchors"] = tuple(others["anchors"])
         start = len(_OF_PRIOR)
         of_prior = {name[start:]: v for name, v in changes.items() if name.startswith(_OF_PRIOR)}
         return cls(**others, **given, prior=SeriesPrior(**of_prior))
 
     def get_config(self) -> dict[str, Any]:
         """Returns all settings, ready for JSON."""
-        lists = {name: list(getattr(self, name)) for name in _TUPLES}
-        return {**dataclasses.asdict(self), **lists}
+        return {**dataclasses.asdict(self), "anchors": list(self.anchors)}
 
 
 def _flat(settings: PriorSettings) -> dict[str, Any]:
