@@ -104,6 +104,12 @@ _NOT_OF_PRIOR = (
     show_default="0",
     help="First training steps, in which the learning rate rises.",
 )
+@click.option(
+    "--optimizer",
+    type=click.Choice(["adam", "muon"]),
+    show_default="adam",
+    help="Muon changes matrices by orthogonal steps; newer versions of Keras have it.",
+)
 @click.option("--beta-2", type=options.BETWEEN_0_AND_1, show_default="0.999", help="Of Adam.")
 @click.option(
     "--clip-norm",
@@ -184,8 +190,8 @@ def experiment(
         others += [given[name] for name in _NOT_OF_PRIOR]
         if any(value is not None for value in others) or ablation or consistency or repeats > 1:
             raise click.UsageError(
-                f"{_PRIOR} takes --iterations, --batch-size, --learning-rate, --validate-every, "
-                "--seed, --set, --output, --resume and --overwrite alone."
+                f"{_PRIOR} takes --iterations, --batch-size, --learning-rate, --optimizer, "
+                "--validate-every, --seed, --set, --output, --resume and --overwrite alone."
             )
         _train_prior(seed, given, changes, output, resume, overwrite)
         return
@@ -269,7 +275,7 @@ def _train_prior(
     options.start_tensorflow()
     from taylorformer.training_and_evaluation.experiments.prior import PriorSettings, train_prior
 
-    names = ("iterations", "batch_size", "learning_rate")
+    names = ("iterations", "batch_size", "learning_rate", "optimizer")
     chosen = {name: given[name] for name in names if given[name] is not None}
     settings = PriorSettings.of(
         changes, seed=seed, validate_every=given["validate_every"], **chosen

@@ -56,6 +56,7 @@ class PriorSettings:
         iterations: training steps.
         batch_size: B of sequences of usual length.
         learning_rate: the peak.
+        optimizer: "adam", or "muon", see `TrainingPlan`.
         warm_up: first steps, in which the learning rate rises.
         validate_every: training steps from one look at the validation tasks to the next.
         validation_batches: how many.
@@ -79,6 +80,7 @@ class PriorSettings:
     iterations: int = 30_000
     batch_size: int = 32
     learning_rate: float = 1e-3
+    optimizer: str = "adam"
     warm_up: int = 1000
     validate_every: int = 1000
     validation_batches: int = 64
@@ -111,6 +113,7 @@ class PriorSettings:
             steps_per_epoch=self.validate_every,
             warm_up_steps=min(self.warm_up, self.iterations - 1),
             weight_decay=1e-3,
+            optimizer=self.optimizer,
             beta_2=0.98,
             clip_norm=1.0,
             average=self.average,

@@ -66,6 +66,7 @@ class ExperimentSettings:
         column: of a series, the name of the column instead of that of the task, for tasks of one
             column. None: that of the task.
         warm_up: first training steps, in which the learning rate rises.
+        optimizer: "adam", or "muon", see `TrainingPlan`.
         beta_2: of Adam.
         clip_norm: the largest global norm of a gradient. None: 10.
         average: the decay per step of the running average of the weights that is validated and
@@ -91,6 +92,7 @@ class ExperimentSettings:
     test_sequences: int
     column: str | None = None
     warm_up: int = 0
+    optimizer: str = "adam"
     beta_2: float = 0.999
     clip_norm: float | None = None
     average: float | None = None
@@ -114,6 +116,7 @@ class ExperimentSettings:
         checked |= {
             "learning_rate": plan.learning_rate,
             "warm_up": plan.warm_up_steps,
+            "optimizer": plan.optimizer,
             "beta_2": plan.beta_2,
             "clip_norm": plan.clip_norm,
             "average": plan.average,
@@ -202,6 +205,7 @@ class ExperimentSettings:
             max_steps=self.iterations,
             steps_per_epoch=self.validate_every,
             warm_up_steps=self.warm_up,
+            optimizer=self.optimizer,
             beta_2=self.beta_2,
             clip_norm=self.clip_norm,
             average=self.average,

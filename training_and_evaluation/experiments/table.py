@@ -185,6 +185,8 @@ def _three_digits(value: float) -> str:
 def _learning_rate(settings: ExperimentSettings) -> str:
     """Writes the learning rate and what else is not usual in how weights are changed."""
     words = [f"{settings.learning_rate:g}", settings.schedule]
+    if settings.optimizer != "adam":
+        words.append(settings.optimizer)
     if settings.warm_up:
         words.append(f"warm-up {settings.warm_up:,}")
     config = settings.get_config()

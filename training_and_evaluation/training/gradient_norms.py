@@ -1,4 +1,4 @@
-"""The size of the gradients on record: an optimizer that measures it, a callback that reads it."""
+"""The size of the gradients on record: optimizers that measure it, a callback that reads it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,20 +10,11 @@ NAME = "gradient_norm"
 """What the average norm of an epoch is called in logs and in the history."""
 
 
-@keras.saving.register_keras_serializable("taylorformer")
-class NormAdamW(keras.optimizers.AdamW):
-    """AdamW that adds up the global norms of the gradients, before they are clipped.
-
-    Example:
-        >>> weight = keras.Variable([3.0])
-        >>> optimizer = NormAdamW(0.1)
-        >>> optimizer.apply([tf.constant([2.0])], [weight])
-        >>> optimizer.average_norm()
-        2.0
-    """
+class MeasuresNorms(keras.optimizers.Optimizer):
+    """Adds up the global norms of the gradients, before the optimizer clips them."""
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
-        """Makes the state: that of AdamW, and the sum of the norms and their number."""
+        """Makes the state: that of the optimizer, and the sum of the norms and their number."""
         if not self.built:
             self.norm_total = self.add_variable((), name="norm_total", dtype="float32")
             self.norm_count = self.add_variable((), name="norm_count", dtype="float32")
@@ -46,10 +37,23 @@ class NormAdamW(keras.optimizers.AdamW):
         return total / count if count else float("nan")
 
 
+@keras.saving.register_keras_serializable("taylorformer")
+class NormAdamW(MeasuresNorms, keras.optimizers.AdamW):
+    """AdamW that adds up the global norms of the gradients, before they are clipped.
+
+    Example:
+        >>> weight = keras.Variable([3.0])
+        >>> optimizer = NormAdamW(0.1)
+        >>> optimizer.apply([tf.constant([2.0])], [weight])
+        >>> optimizer.average_norm()
+        2.0
+    """
+
+
 class GradientNorms(keras.callbacks.Callback):
     """Puts the average norm of the gradients of each epoch into the logs."""
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Adds it as `gradient_norm`, where the optimizer measures it."""
-        if logs is not None and isinstance(self.model.optimizer, NormAdamW):
+        if logs is not None and isinstance(self.model.optimizer, MeasuresNorms):
             logs[NAME] = self.model.optimizer.average_norm()

@@ -11,6 +11,7 @@ from taylorformer.data_wrangler.checks import (
 )
 
 SCHEDULES = ("constant", "cosine")
+OPTIMIZERS = ("adam", "muon")
 # The learning rate at the start of a warm-up, as a share of its peak.
 _FIRST_RATE = 0.01
 LARGEST_TRAINING_SEED = 2**31 - 1
@@ -54,7 +55,7 @@ class TrainingPlan:
         patience: training stops after so many epochs without a better validation score. None: it
             never stops early.
         warm_up_steps: first steps, in which the learning rate rises from 1 % of its value.
-        weight_decay: of AdamW; 0: Adam.
+        weight_decay: of AdamW, or of Muon; 0: Adam, or Muon without.
         beta_2: of Adam.
         clip_norm: the largest global norm of a gradient. None: that of `default_optimizer`.
         average: the decay per step of a running average of the weights, which is validated and
@@ -63,6 +64,7 @@ class TrainingPlan:
             validation score: where the learning rate falls to 0, and the score is noisy.
         record_norms: whether the optimizer keeps the average norm of the gradients, before they
             are clipped, see `GradientNorms`.
+        optimizer: "adam", or "muon", see `make_muon`.
 
     Raises:
         TypeError, ValueError: a value outside its range.
@@ -81,11 +83,13 @@ class TrainingPlan:
     average: float | None = None
     keep_last: bool = False
     record_norms: bool = False
+    optimizer: str = "adam"
 
     def __post_init__(self) -> None:
         checked: dict[str, Any] = {
             "learning_rate": check_number("learning_rate", self.learning_rate, above=0),
             "schedule": check_choice("schedule", self.schedule, SCHEDULES),
+            "optimizer": check_choice("optimizer", self.optimizer, OPTIMIZERS),
             "patience": check_optional_integer("patience", self.patience, 1),
         }
         for name in ("batch_size", "max_steps", "steps_per_epoch"):
@@ -158,7 +162,11 @@ class TrainingPlan:
         )
 
     def make_optimizer(self) -> Any:
-        """Makes a Keras Adam, or AdamW, that follows the schedule and clips gradients."""
+        """Makes a Keras optimizer that follows the schedule and clips gradients.
+
+        Raises:
+            RuntimeError: `optimizer` is "muon", and this version of Keras has none.
+        """
         import keras
 
         from taylorformer.model.probabilistic_model import GLOBAL_CLIPNORM
@@ -168,6 +176,15 @@ class TrainingPlan:
         arguments: dict[str, Any] = {"beta_2": self.beta_2, "global_clipnorm": clip}
         if self.average is not None:
             arguments |= {"use_ema": True, "ema_momentum": self.average}
+        if self.optimizer == "muon":
+            from taylorformer.training_and_evaluation.training.muon import make_muon
+
+            return make_muon(
+                self.make_schedule(),
+                self.weight_decay,
+                measures_norms=self.record_norms,
+                **arguments,
+            )
         if not (self.weight_decay or self.record_norms):
             return keras.optimizers.Adam(self.make_schedule(), **arguments)
         kind = NormAdamW if self.record_norms else keras.optimizers.AdamW
