@@ -47,6 +47,7 @@ SERIALIZABLE_MODULES = (
     "taylorformer.model.released_weights",
     "taylorformer.model.taylorformer",
     "taylorformer.training_and_evaluation.training.gradient_norms",
+    "taylorformer.training_and_evaluation.training.muon",
 )
 
 

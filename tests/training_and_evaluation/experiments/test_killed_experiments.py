@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import keras
 import numpy as np
 import pytest
 
@@ -15,6 +16,8 @@ _STEPS = ("--iterations", "60", "--validate-every", "2", "--batch-size", "4")
 _EPOCHS = 30
 _FEW = ("--validation-sequences", "4", "--test-sequences", "4")
 _TUNED = ("--recipe", "tuned", "--average", "0.9", "--set", "fitted_order=3", "--variant", "tuned")
+# Where this version of Keras has it.
+_MUON = ("--optimizer", "muon") if hasattr(keras.optimizers, "Muon") else ()
 _SMALL = ("width=8", "num_heads=2", "head_dim=4", "num_layers=1")
 
 RUNS = {
@@ -24,7 +27,7 @@ RUNS = {
     "series": ("ett-96", *_STEPS, *_FEW),
     "a direct forecast of series": ("etth1-96", *_STEPS, *_FEW, "--architecture", "informer-small"),
     "several repeats": ("gp-rbf", *_STEPS, *_FEW, "--architecture", "np", "--repeats", "2"),
-    "the prior": ("prior", *_STEPS, *(word for one in _SMALL for word in ("--set", one))),
+    "the prior": ("prior", *_STEPS, *_MUON, *(word for one in _SMALL for word in ("--set", one))),
 }
 
 

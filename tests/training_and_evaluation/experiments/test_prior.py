@@ -61,7 +61,7 @@ def test_settings_can_be_changed_by_name():
     assert again == changes
     assert "--set" not in PriorSettings().command
     for name in ("prior.gap", "seed", "prior"):
-        with pytest.raises(ValueError, match="`changes` must be one of 'warm_up'"):
+        with pytest.raises(ValueError, match="`changes` must be one of 'optimizer', 'warm_up'"):
             PriorSettings.of({name: 1})
 
 
@@ -115,7 +115,7 @@ def test_a_start_of_another_size_is_refused(whole, tmp_path):
     start = str(folder / "prior" / "prior.keras")
     with pytest.raises(ValueError, match=r"arguments .* Received: width=8, not 12"):
         train_prior(_settings(start=start, width=12), tmp_path, show_progress=False)
-    with pytest.raises(ValueError, match="`preset` must be one of 'prior'"):
+    with pytest.raises(ValueError, match="`start` must be one of 'prior'"):
         train_prior(_settings(start="posterior"), tmp_path, show_progress=False)
 
 
