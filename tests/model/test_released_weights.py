@@ -83,7 +83,9 @@ def ett_windows():
     return tf.data.Dataset.from_tensor_slices((inputs, y[:, 96:])).batch(64)
 
 
-@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize(
+    "run", [RUNS[0], *(pytest.param(run, marks=pytest.mark.slow) for run in RUNS[1:])]
+)
 def test_scores_on_ettm2(run, models, shared_path, ett_windows):
     published = _published_scores(shared_path)
     model = _load(models, shared_path, run)

@@ -174,6 +174,7 @@ def test_four_threads_get_what_one_gets_alone(exported):
             np.testing.assert_array_equal(samples, alone[number % 4])
 
 
+@pytest.mark.slow
 def test_a_loaded_model_is_exported_without_being_called(model, exported, tmp_path):
     model.save(tmp_path / "model.keras")
     again = keras.models.load_model(tmp_path / "model.keras")

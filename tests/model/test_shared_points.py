@@ -170,6 +170,7 @@ def test_the_tower_of_x_runs_once_for_all_sequences():
     assert tile_points(batch)["x_context"].shape[0] == B
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [conformance.MODELS[0], conformance.MODELS[9]], ids=["taylorformer", "tnp"]
 )
@@ -262,6 +263,7 @@ def test_arrays_are_scored_sequence_by_sequence():
     assert scores[0] == pytest.approx(scores[1], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_served_model_takes_shared_points(tmp_path):
     inputs, y_target = shared_batch(conformance.MODELS[0], masked=False)
     inputs = {key: value for key, value in inputs.items() if not key.endswith("_mask")}

@@ -161,6 +161,7 @@ def _counted():
     return Counted(**{**conformance.TINY, "num_layers": 1}, encoding_dim=4, seed=0)
 
 
+@pytest.mark.slow
 def test_fit_traces_once_over_200_batches_of_random_lengths():
     model = _counted()
     model.compile(keras.optimizers.SGD(1e-3, global_clipnorm=10.0))
@@ -185,6 +186,7 @@ def test_training_step_traces_once_over_200_batches_of_random_lengths():
     assert step.num_traces == model.traces == 1
 
 
+@pytest.mark.slow
 def test_batches_one_at_a_time_trace_at_most_three_times():
     model = _counted()
     model.compile(keras.optimizers.SGD(1e-3))
@@ -410,6 +412,7 @@ def test_xla_gives_the_same_loss():
     np.testing.assert_allclose(losses, [losses[0]] * 3, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_user_metrics_read_the_mean_where_targets_are_observed():
     model = _model()
     model.compile(keras.optimizers.SGD(), metrics=[keras.metrics.MeanAbsoluteError(name="mae")])
@@ -430,6 +433,7 @@ def test_the_default_optimizer_clips():
     assert not model.jit_compile
 
 
+@pytest.mark.slow
 def test_fit_works_in_a_distribution_strategy():
     with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
         model = _model()

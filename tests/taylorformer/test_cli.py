@@ -120,6 +120,7 @@ def test_ids_are_text_and_float_times_keep_their_digits(run, tmp_path):
     assert code == 0 and not error.count("not there in training")
 
 
+@pytest.mark.slow
 def test_counts_stay_counts(run, tmp_path):
     rng = np.random.default_rng(0)
     table = wave_table().assign(y=rng.poisson(0.4, 90), z=rng.normal(size=90))
@@ -498,6 +499,7 @@ def test_a_training_that_is_asked_to_resume_needs_its_checkpoint(folder, run, tm
     assert record.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_no_note_of_tensorflow_reaches_the_screen(folder, tmp_path):
     """TensorFlow writes its first notes before it reads its log level."""
     environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}

@@ -45,6 +45,7 @@ def test_the_dry_run_says_which_season(run, path):
     assert "season      none" in out
 
 
+@pytest.mark.slow
 def test_options_of_the_table_and_of_the_model(run, path, tmp_path):
     output = tmp_path / "forecast.csv"
     options = ("--season", "1 year", "--horizon", "3", "--samples", "2", "--context-length", "48")
@@ -107,6 +108,7 @@ def test_what_does_not_go_with_pretrained_weights(run, path, tmp_path, words, me
     assert code == 2 and message in error and not (tmp_path / "model").exists()
 
 
+@pytest.mark.slow
 def test_the_pretrained_model_is_exported(run, tmp_path):
     code, out, error = run("export", "--output", tmp_path / "served")
     assert code == 0, error

@@ -67,6 +67,7 @@ def test_a_file_of_a_logger_is_trained_on_and_forecast(run, tmp_path):
     assert code == 0, error
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("always:marks for missing values:UserWarning")
 def test_fit_warns_once_of_values_that_look_like_marks(run, tmp_path):
     table = pd.DataFrame({"ds": range(80), "y": 380 + np.sin(np.arange(80))})

@@ -50,6 +50,7 @@ def test_orders_as_one_graph_and_with_xla(order):
         assert_close(model.sample(inputs, **sample, jit_compile=True).numpy(), wanted)
 
 
+@pytest.mark.slow
 def test_mixed_precision_as_one_graph(tmp_path):
     model = Taylorformer(**ONE_LAYER, dtype="mixed_float16", predict_samples=3)
     inputs = masked(conformance.points(num_context=5, num_target=3)[0])
@@ -155,6 +156,7 @@ def test_under_a_tape_samples_are_drawn_without_gradient():
     np.testing.assert_array_equal(drawn, model.sample(inputs, 2, seed=0))
 
 
+@pytest.mark.slow
 def test_compiling_anew_forgets_old_graphs():
     model = conformance.MODELS[0].make(num_layers=1)
     inputs, _ = conformance.points(num_context=3, num_target=2)

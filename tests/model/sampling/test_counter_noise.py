@@ -43,6 +43,7 @@ def test_noise_is_standard_normal_and_differs_by_all_its_arguments():
     assert np.all(normal_noise(seed + 1, key, samples, targets, 5) != noise)
 
 
+@pytest.mark.slow
 def test_noise_of_every_dimension_and_seed_is_its_own():
     zero = tf.zeros([1], tf.int64)
     seeds = [tf.constant(seed, tf.int64) for seed in (0, 1, 2**32, -1)]

@@ -179,6 +179,7 @@ class OwnCall(Taylorformer):
         return super().call(inputs, training=training)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["own call", "np", "anp"])
 def test_xla_where_there_is_no_loop_for_it_is_warned_of(name):
     case = next((case for case in conformance.MODELS if case.name == name), conformance.MODELS[0])

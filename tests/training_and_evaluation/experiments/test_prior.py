@@ -98,6 +98,7 @@ def test_the_last_weights_are_kept(whole):
             np.testing.assert_array_equal(weight.numpy(), checkpoint[f"model_{index}"])
 
 
+@pytest.mark.slow
 def test_a_training_begins_with_the_weights_of_another(whole, tmp_path):
     folder, _ = whole
     start = folder / "prior" / "prior.keras"

@@ -210,6 +210,7 @@ def test_a_run_is_put_on_record(tiny, folder, tmp_path, preset):
     assert "| electricity-96 | naive: last season" in markdown_table(rows)
 
 
+@pytest.mark.slow
 def test_the_command(tiny, folder, tmp_path):
     words = (
         "experiment electricity-96 --iterations 1 --batch-size 2 --validation-sequences 2 "

@@ -183,6 +183,7 @@ def test_what_follows_the_parts_is_not_read(weights, monkeypatch):
     assert seen[0] == seen[1] and len(set(seen[1:])) == 3
 
 
+@pytest.mark.slow
 def test_counts_and_several_series(weights):
     table = pd.concat([_table(seed=seed).assign(unique_id=seed) for seed in (0, 1)])
     table = pd.concat([table, _table(3).assign(unique_id=2)])

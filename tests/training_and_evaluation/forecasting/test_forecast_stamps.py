@@ -111,6 +111,7 @@ def test_a_frequency_is_stated_in_fit_or_forecast(tmp_path):
     assert one.stamps[0][0] == business_days[0]
 
 
+@pytest.mark.slow
 def test_guesses_of_several_series_are_one_warning():
     rng = np.random.default_rng(0)
     parts = [
@@ -136,6 +137,7 @@ def test_guesses_of_several_series_are_one_warning():
     assert str(forecast.stamps[0][0]) in message and "and 2 more series" in message
 
 
+@pytest.mark.slow
 def test_numbers_that_count_time_are_dates(tmp_path):
     seconds = 1_700_000_000 + 60 * np.arange(90)
     table = pd.DataFrame({"ds": seconds * 1000, "y": np.sin(np.arange(90) / 3)})

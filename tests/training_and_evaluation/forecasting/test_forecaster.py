@@ -108,6 +108,7 @@ def test_the_seed_makes_the_samples(fitted, forecast, table):
     assert (other.samples != forecast.samples).all()
 
 
+@pytest.mark.slow
 def test_fitting_twice_gives_the_same_and_a_forecast_between_changes_nothing(fitted, table):
     again = tiny_forecaster().fit(table)
     again.forecast(table, num_samples=2)
@@ -182,6 +183,7 @@ def test_the_resolution_of_dates_does_not_matter(fitted, table, forecast):
         )
 
 
+@pytest.mark.slow
 def test_a_series_is_as_good_as_a_frame(fitted, table, forecast):
     series = Series.from_frame(table, "ds", "y")
     np.testing.assert_array_equal(
@@ -209,6 +211,7 @@ def test_several_series_of_a_model_without_ids_can_be_told_apart(fitted):
     assert list(frame["unique_id"]) == ["a"] * 4 + ["b"] * 4
 
 
+@pytest.mark.slow
 def test_float_times_give_the_same_forecast_from_a_table_and_from_its_continuation():
     table = wave_table(60).assign(ds=0.1 * np.arange(60))
     forecaster = tiny_forecaster(max_steps=1).fit(table)
@@ -304,6 +307,7 @@ def test_a_constant_series_is_finite(scaling):
     assert np.isfinite(forecaster.history_.to_numpy()).all()
 
 
+@pytest.mark.slow
 def test_without_a_validation_part_the_last_weights_are_kept(table):
     forecaster = tiny_forecaster(fractions=(0.8, 0.0, 0.2)).fit(table)
     assert forecaster.report_["best_step"] == 4
@@ -387,6 +391,7 @@ def test_one_series_with_an_id_is_not_taken_for_another():
         assert np.abs(forecaster.forecast(other, num_samples=3).mean - 1e6).max() < 1e6
 
 
+@pytest.mark.slow
 def test_ids_come_back_as_they_were():
     table = long_table().assign(unique_id=lambda t: t["unique_id"].str[-1].astype(int))
     forecaster = tiny_forecaster().fit(table)

@@ -183,6 +183,7 @@ def test_a_panel_of_200_series_with_one_of_each_odd_kind(tmp_path):
     check_export(forecaster, good, tmp_path / "model")
 
 
+@pytest.mark.slow
 def test_indices_of_series_that_are_served_are_those_of_the_scaler(panel, tmp_path):
     check_export(*panel[:2], tmp_path)
 
@@ -269,6 +270,7 @@ def test_disorder_in_one_series_is_a_fault_of_the_table(panel):
         forecaster.forecast(text)
 
 
+@pytest.mark.slow
 def test_a_column_without_values_is_odd_in_tables_of_several_columns():
     good = good_panel(3).assign(z=lambda table: table["y"] * 2)
     half = odd_panel("new").assign(unique_id="half", z=np.nan)
@@ -288,6 +290,7 @@ def test_a_column_without_values_is_odd_in_tables_of_several_columns():
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.slow
 def test_covariates_of_series_that_are_left_out_do_not_count():
     good = good_panel(3).assign(heat=lambda table: np.arange(len(table)) % 7.0)
     odd = odd_panel("short", "one row", "all missing").assign(heat=1e6)

@@ -84,6 +84,7 @@ def test_what_is_trained_reads_covariates_of_the_rows_to_forecast(fitted, table,
     )
 
 
+@pytest.mark.slow
 def test_without_covariates_that_help_the_start_is_kept(weights, table, future):
     with pytest.warns(UserWarning, match="no score of the validation part is finite"):
         forecaster = _forecaster(weights, learning_rate=1e3).fit(table, **_ROLES)
@@ -162,6 +163,7 @@ def test_they_are_saved_loaded_and_served(fitted, table, future, tmp_path):
     assert not np.allclose(other, drawn)
 
 
+@pytest.mark.slow
 def test_a_stopped_training_continues_and_other_covariates_are_another_one(
     weights, table, tmp_path, monkeypatch
 ):
@@ -179,6 +181,7 @@ def test_a_stopped_training_continues_and_other_covariates_are_another_one(
         np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.slow
 def test_mirrored_forecasts_of_counts_and_files_of_before(weights, table, future, tmp_path):
     pretrained = PretrainedForecaster(
         weights, horizon=_HORIZON, seasons=7, lower=0, integers=True, mirrored=True

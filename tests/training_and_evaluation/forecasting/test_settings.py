@@ -136,6 +136,7 @@ def changed(table, **changes):
     return tiny_forecaster(max_steps=2).fit(table).set_params(**changes)
 
 
+@pytest.mark.slow
 def test_what_is_saved_are_the_settings_of_the_training(table, tmp_path):
     forecaster = changed(table, horizon=9, seed=5)
     before = forecaster.forecast(table, num_samples=2).samples

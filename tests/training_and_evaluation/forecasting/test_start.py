@@ -123,6 +123,7 @@ def test_it_is_saved_and_loaded(fitted, table, tmp_path):
         again.save(tmp_path)
 
 
+@pytest.mark.slow
 def test_it_is_served(fitted, table, tmp_path):
     import tensorflow as tf
 
@@ -130,6 +131,7 @@ def test_it_is_served(fitted, table, tmp_path):
     assert "serving_default" in tf.saved_model.load(tmp_path / "served").signatures
 
 
+@pytest.mark.slow
 def test_a_stopped_training_continues(weights, table, tmp_path, monkeypatch):
     usual = FineTuning(steps_per_epoch=2)
     monkeypatch.setattr(fine_tuning, "_SHORT", usual)
@@ -148,6 +150,7 @@ def test_a_stopped_training_continues(weights, table, tmp_path, monkeypatch):
         np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.slow
 def test_each_fit_replaces_the_one_before(weights, table):
     forecaster = Forecaster(4, 6, preset=TINY, run_eagerly=True).fit(table)
     assert not hasattr(forecaster, "pretrained_")

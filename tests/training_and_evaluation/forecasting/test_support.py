@@ -155,6 +155,7 @@ def test_values_beyond_a_bound_are_an_error_with_their_row(fitted):
         tiny_forecaster(lower=[0, 0]).fit(table)
 
 
+@pytest.mark.slow
 def test_only_the_column_with_a_bound_is_bounded():
     table = counts().assign(z=wave_table()["y"] - 5000)
     forecaster = tiny_forecaster(lower=[0, None], integers=[True, False])
@@ -184,6 +185,7 @@ def test_other_units_give_the_same_forecast(scaling, factor, shift):
     np.testing.assert_allclose(undone, one.samples, rtol=0, atol=1e-4 * 3.0)
 
 
+@pytest.mark.slow
 def test_small_moves_and_zeros_keep_their_own_unit():
     level = wave_table(mean=1e9, spread=0.01)
     forecast = tiny_forecaster(max_steps=2).fit(level).forecast(level, num_samples=50)

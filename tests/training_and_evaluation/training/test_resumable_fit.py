@@ -72,6 +72,7 @@ def test_stopped_training_resumes_to_the_same_weights(uninterrupted, table, tmp_
     assert [path.name for path in checkpoint.parent.iterdir()] == ["training.npz"]
 
 
+@pytest.mark.slow
 def test_after_a_stop_the_best_weights_so_far_can_be_used(table):
     forecaster = tiny_forecaster(preset=PRESETS["constant"])
     with pytest.raises(KeyboardInterrupt):
@@ -100,6 +101,7 @@ def test_fewer_steps_than_are_done_are_refused(table, tmp_path):
         tiny_forecaster(max_steps=2).fit(table, checkpoint=checkpoint, resume=True)
 
 
+@pytest.mark.slow
 def test_without_resume_training_starts_anew(table, tmp_path):
     checkpoint = tmp_path / "training.npz"
     first = tiny_forecaster().fit(table, checkpoint=checkpoint)
@@ -212,6 +214,7 @@ def test_training_with_a_shorter_last_epoch_resumes_to_the_same_weights(table, s
     assert_same(tiny_forecaster(**options).fit(table, checkpoint=checkpoint, resume=True), whole)
 
 
+@pytest.mark.slow
 def test_a_training_whose_last_epoch_was_shorter_can_be_made_longer(table, tmp_path):
     checkpoint = tmp_path / "training.npz"
     # Without validation the weights kept are the last ones, however often they are looked at.
@@ -302,6 +305,7 @@ class Shown:
         self.calls.append((done, total, note))
 
 
+@pytest.mark.slow
 def test_the_bar_shows_all_steps_and_the_best_score_after_a_resume(table, tmp_path):
     checkpoint = tmp_path / "training.npz"
     preset = dataclasses.replace(PRESETS["constant"], max_steps=5, learning_rate=0.5)
