@@ -56,6 +56,8 @@ _SMALLEST_DEVIATION = 1e-3
 # A few sequences far out must not squeeze a histogram into its first bars.
 _HISTOGRAM_QUANTILE = 0.995
 _HISTOGRAM_BARS = 40
+# Of lines, where there are more than colours.
+_STYLES = ("-", "--", ":")
 # Inches: width and height of one panel, and the height of a title.
 _HISTOGRAM_SIZE = (4.6, 3.6)
 _CURVES_SIZE = (9.0, 5.4)
@@ -85,7 +87,7 @@ def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = ""
         ['training step', 'minutes of training']
 
     Args:
-        records: as `run_experiment` writes them. Each model has one colour, and a line for each of
+        records: as `run_experiment` writes them. Each model has one look, and a line for each of
             its runs. Minutes are drawn if all points of all curves have them.
         title: of the picture.
     """
@@ -96,7 +98,10 @@ def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = ""
     figure = new_figure(width * len(drawn), height)
     panels = figure.subplots(1, len(drawn), squeeze=False, sharey=True)[0]
     labels = [_label(record) for record in records]
-    colors = {name: LINES[i % len(LINES)] for i, name in enumerate(dict.fromkeys(labels))}
+    looks = {
+        name: {"color": LINES[i % len(LINES)], "linestyle": _STYLES[i // len(LINES) % len(_STYLES)]}
+        for i, name in enumerate(dict.fromkeys(labels))
+    }
     all_scores = [score for record in records for score in _curve(record, "step")[1]]
     for axes, name in zip(panels, drawn, strict=True):
         x_label, unit = _CURVE_UNITS[name]
@@ -106,7 +111,7 @@ def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = ""
             axes.plot(
                 np.array(at) / unit,
                 nll,
-                color=colors[label],
+                **looks[label],
                 linewidth=1.6,
                 marker="o" if len(nll) <= MOST_MARKERS else None,
                 markersize=3.0,
@@ -123,6 +128,8 @@ def plot_validation_curves(records: Sequence[Mapping[str, Any]], title: str = ""
         )
         if not first:
             axes.get_legend().remove()
+            # There is room for it above the panel beside it, too.
+            panels[0].get_legend().set_in_layout(False)
     if all_scores:
         low, high = min(all_scores), float(np.quantile(all_scores, _CURVE_QUANTILE))
         margin = _MARGIN * (high - low) or _FLAT_MARGIN

@@ -555,6 +555,22 @@ def test_curves_are_drawn_over_minutes_where_they_are_known():
     assert steps.get_ylim() == minutes.get_ylim()
 
 
+def test_many_curves_can_be_told_apart_in_two_wide_panels():
+    records = []
+    for variant in "abcdefgh":
+        record = _record()
+        record["settings"]["variant"] = f"a variant of a long name {variant}"
+        for row in record["curve"]:
+            row["seconds"] = 30.0 * row["step"]
+        records.append(record)
+    figure = plot_validation_curves(records, "gp-rbf: validation")
+    figure.draw_without_rendering()
+    assert all(axes.get_position().width > 0.4 for axes in figure.axes)
+    looks = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}
+    assert len(looks) == 8
+    assert figure.axes[0].get_legend().get_window_extent().x1 <= figure.bbox.x1
+
+
 def test_histograms_of_consistency_share_a_scale():
     rng = np.random.default_rng(0)
     figure = plot_consistency({"a": rng.random(100), "b": 2 * rng.random(100)})
