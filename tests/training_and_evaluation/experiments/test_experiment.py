@@ -183,6 +183,8 @@ def test_a_recipe_fills_in_what_is_not_set():
     assert values["warm_up"] == round(RECIPES["tuned"].warm_up_share * 3000) > 0
     assert {name: getattr(tuned, name) for name in values} == values
     assert tuned.label == "tnp-tuned-seed-0" and tuned.model_name == "tnp, tuned"
+    muon = ExperimentSettings.of("gp-rbf", recipe="muon", iterations=3000)
+    assert muon.plan.optimizer == "muon" and "--optimizer muon" in muon.command
     usual = ExperimentSettings.of("gp-rbf", "tnp")
     assert ExperimentSettings.of("gp-rbf", "tnp", recipe="paper") == usual
     given = {"learning_rate": 1e-4, "warm_up": 7, "variant": "mine"}
