@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from benchmarks.forecasting import lines, naive, peer_cache
+from benchmarks.forecasting import lines, naive
 from benchmarks.forecasting.scores import score_competition
 from benchmarks.forecasting.sets import Window, competition_windows
 
@@ -44,37 +45,19 @@ def remove_rows(windows: Sequence[Window], share: float, seed: int) -> list[Wind
 def remedy_line(windows: Sequence[Window]) -> lines.Made:
     """Fills the gaps by straight lines, and forecasts by the seasonal naive line with drift."""
 
-    def forecast(window: Window) -> np.ndarray:
-        context = _filled(window)
-        mean_and_deviation = naive.seasonal_naive_with_drift(context, window.horizon, window.season)
-        return naive.normal_quantiles(*mean_and_deviation)
-
-    return lines.Made({window.name: forecast(window) for window in windows}, False, {})
+    return lines.naive_line(naive.seasonal_naive_with_drift, [_filled(one) for one in windows])
 
 
 def peer_line(windows: Sequence[Window], name: str) -> lines.Made:
-    """Fills the gaps by straight lines, and forecasts by the peer.
-
-    Args:
-        windows: of one season and horizon.
-        name: under which the forecasts stand in the cache.
-
-    Raises:
-        FileNotFoundError: they do not, and the peers' environment is not there.
-    """
-    filled = [_filled(window) for window in windows]
-    length = max(map(len, filled))
-    contexts = np.stack([np.r_[np.full(length - len(one), np.nan), one] for one in filled])
-    first = windows[0]
-    made = peer_cache.forecasts(name, contexts, first.horizon, first.seasons, [PEER])[PEER]
-    values = {one.name: made["quantiles"][:, index] for index, one in enumerate(windows)}
-    return lines.Made(values, False, {"versions": made["about"]})
+    """Fills the gaps by straight lines, and forecasts by the peer; see `lines.peer_lines`."""
+    return lines.peer_lines(name, [_filled(one) for one in windows], [PEER])[PEER]
 
 
-def _filled(window: Window) -> np.ndarray:
-    """Returns the context without gaps, up to the forecast origin."""
-    steps = np.append(window.stamps.to_numpy(), window.future[0] - 1)
-    return naive.interpolated(window.context, steps)
+def _filled(window: Window) -> Window:
+    """Returns the window with a context without gaps, up to the forecast origin."""
+    first, last = window.stamps[0], window.future[0] - 1
+    context = naive.interpolated(window.context, np.append(window.stamps.to_numpy(), last))
+    return dataclasses.replace(window, context=context, stamps=pd.RangeIndex(first, last + 1))
 
 
 def measure(
@@ -135,5 +118,5 @@ def _both(windows: Sequence[Window], whole: lines.Made, removed: lines.Made) -> 
         key: figures["removed"][key] / figures["whole"][key] - 1
         for key in ("rel_mase", "rel_scrps", "mase", "scrps")
     }
-    of_line = {key: whole.about[key] for key in ("versions",) if key in whole.about}
-    return {"figures": figures, "stand_ins": stand_ins, "made": of_line}
+    of_peers = {"versions": whole.about["versions"]} if "versions" in whole.about else {}
+    return {"figures": figures, "stand_ins": stand_ins, "made": of_peers}

@@ -202,16 +202,24 @@ def panel_line(windows: Sequence[Window], settings: Settings, say: Callable[[str
     return Made(values, True, {"trainings": trainings, **_seconds_of_all(seconds, len(windows))})
 
 
-def peer_lines(single: Single, windows: Sequence[Window], models: Sequence[str]) -> dict[str, Made]:
+def peer_lines(name: str, windows: Sequence[Window], models: Sequence[str]) -> dict[str, Made]:
     """Returns what peers forecast, from the cache where it is there.
+
+    Args:
+        name: under which the forecasts stand in the cache.
+        windows: of the same seasons and horizon; contexts may have different lengths.
+        models: names in `PEERS`.
 
     Raises:
         FileNotFoundError: it is not, and the peers' environment is not there.
     """
-    contexts = np.stack([window.context for window in windows])
+    first, length = windows[0], max(len(window.context) for window in windows)
+    contexts = np.full((len(windows), length), np.nan)
+    for row, window in zip(contexts, windows, strict=True):
+        row[length - len(window.context) :] = window.context
     made = {}
     for model, content in peer_cache.forecasts(
-        single.name, contexts, single.horizon, windows[0].seasons, models
+        name, contexts, first.horizon, first.seasons, models
     ).items():
         values = {one.name: content["quantiles"][:, index] for index, one in enumerate(windows)}
         about = {
@@ -253,7 +261,7 @@ def single_lines(
     peers = [name for name in names if name in PEERS]
     if peers:
         try:
-            made |= peer_lines(single, windows, peers)
+            made |= peer_lines(single.name, windows, peers)
         except FileNotFoundError as error:
             say(f"{single.name}: no peers: {error}")
     return made

@@ -132,28 +132,19 @@ _SINGLES = (
     Single("seatbelts", "drivers killed or injured, sktime", 12, 72, 12, 8, "1969-01", "MS"),
     Single("solar", "half-hourly production, sktime", 48, 144, 48, 3, "2021-05-01", "30min"),
 )
+# The last two with a day and a week, over four weeks of context.
 _REPORT_ONLY = (
-    ("co2", "weekly, in this package", 52, 110, 52, 8, ("mauna_loa_co2", "co2")),
-    ("etth1", "hourly oil temperature, shared folder", 24, 120, 48, 16, ("ETTh1", "OT")),
-    ("exchange", "daily, New Zealand, shared folder", None, 96, 96, 8, ("exchange", "OT")),
-    ("electricity", "hourly, OT, shared folder", 24, 168, 48, 8, ("electricity", "OT")),
+    ("co2", "weekly, in this package", 52, 110, 52, 8, ("mauna_loa_co2", "co2"), None),
+    ("etth1", "hourly oil temperature, shared folder", 24, 120, 48, 16, ("ETTh1", "OT"), None),
+    ("exchange", "daily, New Zealand, shared folder", None, 96, 96, 8, ("exchange", "OT"), None),
+    ("electricity", "hourly, OT, shared folder", 24, 168, 48, 8, ("electricity", "OT"), None),
+    ("etth1_week", "hourly oil temperature, shared folder", 24, 672, 48, 16, ("ETTh1", "OT"), 168),
+    ("electricity_week", "hourly, OT, shared folder", 24, 672, 48, 16, ("electricity", "OT"), 168),
 )
-# A day and a week, over four weeks of context.
-_DAY_AND_WEEK = (
-    ("etth1_week", "hourly oil temperature, shared folder", 672, 48, 16, ("ETTh1", "OT")),
-    ("electricity_week", "hourly, OT, shared folder", 672, 48, 16, ("electricity", "OT")),
-)
-SINGLES = (
-    {single.name: single for single in _SINGLES}
-    | {
-        name: Single(name, *rest, report_only=True, dataset=dataset)
-        for name, *rest, dataset in _REPORT_ONLY
-    }
-    | {
-        name: Single(name, about, 24, *rest, report_only=True, dataset=dataset, long_season=168)
-        for name, about, *rest, dataset in _DAY_AND_WEEK
-    }
-)
+SINGLES = {single.name: single for single in _SINGLES} | {
+    name: Single(name, *rest, report_only=True, dataset=dataset, long_season=long_season)
+    for name, *rest, dataset, long_season in _REPORT_ONLY
+}
 DEVELOPMENT = (*COMPETITIONS, *(one.name for one in SINGLES.values() if not one.report_only))
 GROUPS = {
     "competitions": tuple(COMPETITIONS),

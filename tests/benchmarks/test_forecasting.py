@@ -502,7 +502,8 @@ def test_the_peer_gets_filled_contexts_of_their_own_lengths(monkeypatch):
     def forecasts(name, contexts, horizon, seasons, models):
         asked.append((name, contexts, horizon, seasons, models))
         quantiles = np.arange(8.0).reshape(2, 2, 2)
-        return {"AutoETS": {"quantiles": quantiles, "about": {"statsforecast": "2"}}}
+        about, seconds = {"statsforecast": "2"}, np.array([1.0, 2.0])
+        return {"AutoETS": {"quantiles": quantiles, "seconds": seconds, "about": about}}
 
     monkeypatch.setattr(peer_cache, "forecasts", forecasts)
     made = gaps.peer_line([fewer, windows[1]], "some")
@@ -510,7 +511,7 @@ def test_the_peer_gets_filled_contexts_of_their_own_lengths(monkeypatch):
     np.testing.assert_array_equal(contexts, [[5, 6, 7], [np.nan, 1, 3]])
     assert (name, horizon, seasons, models) == ("some", 2, (12,), ["AutoETS"])
     np.testing.assert_array_equal(made.values["short"], [[2, 3], [6, 7]])
-    assert made.about == {"versions": {"statsforecast": "2"}}
+    assert made.about == {"seconds_per_forecast": 1.5, "versions": {"statsforecast": "2"}}
 
 
 def test_removed_rows_from_end_to_end(fake, small_m1, tmp_path):

@@ -23,11 +23,7 @@ from taylorformer.data_wrangler.tasks.series_prior import (
 from taylorformer.data_wrangler.versioned_files import FileKind, write_json
 from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.experiments.scores import finite_or_none
-from taylorformer.training_and_evaluation.forecasting.pretrained_weights import (
-    PRETRAINED,
-    find_pretrained,
-    is_model_file,
-)
+from taylorformer.training_and_evaluation.forecasting.pretrained_weights import find_pretrained
 from taylorformer.training_and_evaluation.training.gradient_norms import NAME, GradientNorms
 from taylorformer.training_and_evaluation.training.plan import (
     LARGEST_TRAINING_SEED,
@@ -45,7 +41,7 @@ TASK = "prior"
 _KIND = FileKind(format_number=1, writer="`train_prior`")
 MODEL_FILE, RECORD_FILE, CHECKPOINT_FILE = "prior.keras", "prior.json", "training.npz"
 # Options of the command; what else is changed is set by name.
-_OPTIONS = ("seed", "iterations", "batch_size", "learning_rate", "validate_every")
+_OPTIONS = ("seed", "iterations", "batch_size", "learning_rate", "optimizer", "validate_every")
 _OF_PRIOR = "prior."
 # Validation sequences are the same for every training.
 _VALIDATION_SEED = 0
@@ -286,9 +282,7 @@ def _start_from(start: str, model: Taylorformer) -> None:
     Raises:
         ValueError: the other one has other arguments, or there is none of this name.
     """
-    if not is_model_file(start):
-        check_choice("start", start, tuple(PRETRAINED))
-    other = find_pretrained(start).load()
+    other = find_pretrained(start, "start").load()
     ours, theirs = ({**one.get_config(), "seed": None, "name": None} for one in (model, other))
     different = [name for name in ours if ours[name] != theirs.get(name)]
     if different:

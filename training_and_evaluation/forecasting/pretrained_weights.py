@@ -102,15 +102,19 @@ PRETRAINED: Mapping[str, PretrainedPreset] = {
 """The pretrained models; a name without a number is the latest version."""
 
 
-def find_pretrained(name: Any) -> PretrainedPreset:
+def find_pretrained(name: Any, argument: str = "preset") -> PretrainedPreset:
     """Looks a pretrained model up by its name, or by the path of its `.keras` file.
+
+    Args:
+        name: the name or the path.
+        argument: what a message calls it.
 
     Raises:
         ValueError: an unknown name.
     """
     if is_model_file(name):
         return PretrainedPreset(str(name), Path(name).stem, Path(name))
-    check_choice("preset", name, tuple(PRETRAINED))
+    check_choice(argument, name, tuple(PRETRAINED))
     return PRETRAINED[name]
 
 

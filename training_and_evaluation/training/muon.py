@@ -37,7 +37,8 @@ def make_muon(
     A step changes a matrix by the nearest orthogonal one to its momentum (Jordan et al., "Muon: an
     optimizer for hidden layers in neural networks", 2024), as large as a step of Adam (Liu et al.,
     "Muon is scalable for LLM training", 2025): so the learning rates of Adam fit. Vectors, and
-    matrices with a side below 8, which read or write single numbers, are changed by Adam.
+    matrices with a side below 8, which read or write single numbers, are changed by Adam, and so
+    are, as in Keras, those of layers with "embedding" in their path.
 
     Example:
         >>> type(make_muon(1e-3, 0.0, 0.999, measures_norms=True)).__name__

@@ -61,7 +61,7 @@ def test_settings_can_be_changed_by_name():
     assert again == changes
     assert "--set" not in PriorSettings().command
     for name in ("prior.gap", "seed", "prior"):
-        with pytest.raises(ValueError, match="`changes` must be one of 'optimizer', 'warm_up'"):
+        with pytest.raises(ValueError, match="`changes` must be one of 'warm_up'"):
             PriorSettings.of({name: 1})
 
 
