@@ -37,8 +37,9 @@ def make_muon(
     A step changes a matrix by the nearest orthogonal one to its momentum (Jordan et al., "Muon: an
     optimizer for hidden layers in neural networks", 2024), as large as a step of Adam (Liu et al.,
     "Muon is scalable for LLM training", 2025): so the learning rates of Adam fit. Vectors, and
-    matrices with a side below 8, which read or write single numbers, are changed by Adam, and so
-    are, as in Keras, those of layers with "embedding" in their path.
+    matrices with a side below 8, which read or write single numbers, are changed by Adam. No layer
+    of this package looks up rows by number, so, other than in Keras, "embedding" in a name means
+    nothing.
 
     Example:
         >>> type(make_muon(1e-3, 0.0, 0.999, measures_norms=True)).__name__
@@ -65,5 +66,6 @@ def make_muon(
         adam_beta_2=beta_2,
         adam_weight_decay=weight_decay,
         weight_decay=weight_decay,
+        exclude_embeddings=False,
         **arguments,
     )

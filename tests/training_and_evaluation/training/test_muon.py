@@ -23,6 +23,14 @@ def test_a_step_of_a_matrix_is_orthogonal_and_as_large_as_one_of_adam(rng):
     assert np.sqrt(np.mean(np.square(weight.numpy()))) == pytest.approx(2e-3, rel=0.4)
 
 
+def test_a_layer_named_embedding_is_no_exception(rng):
+    weight = keras.Variable(np.zeros([16, 12], "float32"), name="embedding")
+    gradient = tf.constant(rng.normal(size=[16, 1]) * np.ones([1, 12]), tf.float32)
+    make_muon(1e-2, 0.0, 0.999, measures_norms=False).apply([gradient], [weight])
+    # A step of Adam has the same size everywhere; an orthogonal one keeps the gradient's ratios.
+    assert np.abs(weight.numpy()).max() > 1.5 * np.abs(weight.numpy()).min()
+
+
 @pytest.mark.parametrize("shape", [(16,), (16, 1), (1, 16), (4, 16), ()])
 def test_vectors_and_thin_matrices_are_changed_by_adam(rng, shape):
     gradient = tf.constant(rng.normal(size=shape), tf.float32)
