@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taylorformer.data_wrangler.checks import check_choice, check_integer
+from taylorformer.data_wrangler.checks import check_choice, check_integer, check_number
 from taylorformer.data_wrangler.seeds import LARGEST_SEED, numbered_generator
 from taylorformer.data_wrangler.tables.context_scaler import (
     FURTHEST_TRAINED,
@@ -69,6 +69,9 @@ class SeriesPrior:
         shares: of the families, by name; they need not add up to 1.
         max_context: the most context rows.
         max_targets: the most targets.
+        target_share: the most targets as a share of the context rows, beside a few.
+        even_targets: share of the batches where every number of targets is as likely; in the
+            others short horizons are.
         shared: share of the batches whose sequences share their points.
         detected: share of the other batches whose seasons are searched for in contexts.
         dropped: share of the batches with targets left out, so that the next one is further ahead.
@@ -80,6 +83,8 @@ class SeriesPrior:
     )
     max_context: int = 700
     max_targets: int = 64
+    target_share: float = 0.5
+    even_targets: float = 0.0
     shared: float = 0.5
     detected: float = 0.75
     dropped: float = 0.2
@@ -95,7 +100,8 @@ class SeriesPrior:
             )
         check_integer("max_context", self.max_context, 8)
         check_integer("max_targets", self.max_targets, 4)
-        for name in ("shared", "detected", "dropped", "gaps"):
+        check_number("target_share", self.target_share, above=0)
+        for name in ("even_targets", "shared", "detected", "dropped", "gaps"):
             value = getattr(self, name)
             if not 0 <= value <= 1:
                 raise ValueError(f"`{name}` must be from 0 to 1. Received: {name}={value!r}")
@@ -245,7 +251,9 @@ def _draw_lengths(prior: SeriesPrior, rng: np.random.Generator) -> tuple[int, in
         num_context = round(short if rng.random() < 0.5 else rng.uniform(min(20, usual), usual))
     else:
         num_context = round(float(log_uniform(rng, usual, prior.max_context)))
-    most = min(prior.max_targets, max(8, num_context // 2 + 4))
+    most = min(prior.max_targets, max(8, int(num_context * prior.target_share) + 4))
+    if prior.even_targets and rng.random() < prior.even_targets:
+        return num_context, int(rng.integers(4, most, endpoint=True))
     return num_context, round(float(log_uniform(rng, 4, most)))
 
 

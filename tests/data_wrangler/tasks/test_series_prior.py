@@ -97,6 +97,19 @@ def test_batches_keep_the_data_contract():
     assert min(lengths)[0] < 6 and max(lengths)[0] > 40 and len(lengths) > 30
 
 
+def test_horizons_are_short_or_of_every_length():
+    lengths = {}
+    for even in (0.0, 1.0):
+        prior = SeriesPrior(max_context=60, target_share=1.0, even_targets=even)
+        shapes = [(b["y_context"].shape[1], b["y_target"].shape[1]) for b in _batches(prior, 200)]
+        assert all(4 <= horizon <= max(8, context + 4) for context, horizon in shapes)
+        lengths[even] = [horizon for context, horizon in shapes if context > 40]
+        assert max(lengths[even]) > 40
+    assert np.mean(lengths[1.0]) > 1.4 * np.mean(lengths[0.0])
+    short = SeriesPrior(max_context=60, target_share=0.1, even_targets=1.0)
+    assert max(batch["y_target"].shape[1] for batch in _batches(short, 60)) <= 10
+
+
 def test_targets_follow_the_context_unless_they_fill_gaps():
     forecast = SeriesPrior(max_context=60, gaps=0.0)
     for batch in _batches(forecast, 20):
@@ -129,6 +142,8 @@ def test_long_sequences_come_in_smaller_batches():
         ({"shares": {"clean": 0.0}}, "`shares`"),
         ({"shares": {"clean": 2.0, "counts": -1.0}}, "`shares`"),
         ({"max_context": 2}, "`max_context`"),
+        ({"target_share": 0}, "`target_share`"),
+        ({"even_targets": -0.1}, "`even_targets`"),
         ({"shared": 1.5}, "`shared`"),
         ({"gaps": float("nan")}, "`gaps`"),
     ],
