@@ -36,9 +36,9 @@ class ContextBatches:
     """Batches of windows of one or several series of one column, by their numbers.
 
     Each pass over the first targets has another order. Of several series a pass takes all first
-    targets of the one that has fewest, and of the others random ones, whose number grows with the
-    square root of how many there are: otherwise the long series would be nearly all that a model
-    is trained on. A batch is a function of `seed` and its number alone.
+    targets of the one that has fewest, and of the others random ones, whose number grows with a
+    power of how many there are: otherwise the long series would be nearly all that a model is
+    trained on. A batch is a function of `seed` and its number alone.
 
     Example:
         >>> import pandas as pd
@@ -58,6 +58,7 @@ class ContextBatches:
         seed: of orders and lengths.
         support: see `ContextWindows`.
         covariates: see `ContextWindows`.
+        balance: the power: 0 takes as many windows of every series, 1 takes them all.
     """
 
     panel: Panel
@@ -68,6 +69,7 @@ class ContextBatches:
     seed: int
     support: ValueSupport | None = None
     covariates: CovariateScaling = NO_COVARIATES
+    balance: float = 0.5
     _passes: dict[int, np.ndarray] = dataclasses.field(default_factory=dict, repr=False)
 
     @functools.cached_property
@@ -86,7 +88,9 @@ class ContextBatches:
         counts = np.array([len(rows) for rows in self._by_series])
         if not counts.any():
             return counts
-        return np.ceil(np.sqrt(counts * counts[counts > 0].min())).astype(np.int64)
+        fewest = counts[counts > 0].min()
+        # Rounded, so that a power of a whole number that is whole stays so.
+        return np.ceil(np.round(fewest * (counts / fewest) ** self.balance, 9)).astype(np.int64)
 
     def draw(self, number: int) -> dict[str, np.ndarray]:
         """Returns the inputs of batch `number` with `y_target`, as the data contract has them.

@@ -81,6 +81,9 @@ class FineTuning:
         validation_samples: S of each.
         shares: how far from the weights of the start to the best ones those may lie that are kept,
             beside the start itself, see `drawn_back`. Empty: the best ones are kept.
+        balance: of several series, see `ContextBatches`.
+        optimizer: "adam", or "muon", see `TrainingPlan`, as the next one.
+        average: the decay per step of a running average of the weights. None: no average.
 
     Raises:
         TypeError, ValueError: a value outside its range.
@@ -97,6 +100,9 @@ class FineTuning:
     validation_windows: int = 32
     validation_samples: int = 32
     shares: tuple[float, ...] = (0.25, 0.5, 0.75)
+    balance: float = 0.5
+    optimizer: str = "adam"
+    average: float | None = None
 
     def __post_init__(self) -> None:
         check_number("synthetic", self.synthetic, minimum=0, below=1)
@@ -105,6 +111,7 @@ class FineTuning:
         check_integer("validation_samples", self.validation_samples, 2)
         for share in self.shares:
             check_number("shares", share, above=0, below=1)
+        check_number("balance", self.balance, minimum=0)
         _ = self.plan  # which checks the rest
 
     @property
@@ -120,6 +127,8 @@ class FineTuning:
             warm_up_steps=min(self.warm_up, self.max_steps - 1),
             beta_2=0.98,
             clip_norm=1.0,
+            average=self.average,
+            optimizer=self.optimizer,
         )
 
     @property

@@ -318,6 +318,7 @@ class PretrainedForecaster(BaseEstimator):
             seed,
             support,
             covariates,
+            tuning.balance,
         )
         # In a short validation part shorter windows, so that there are some of them.
         num_scored = min(chosen.horizon, -(-max(part.num_validation for part in parts) // 2))

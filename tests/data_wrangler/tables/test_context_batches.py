@@ -51,6 +51,14 @@ def test_a_pass_holds_all_of_the_shortest_series_and_some_of_the_others():
     assert set(np.concatenate(passes)) == set(rows)
 
 
+def test_the_balance_says_how_many_windows_of_long_series_are_in_a_pass():
+    panel = _panel(30, 15, 5)
+    for balance, counts in {0.0: [4, 4, 4], 0.5: [10, 6, 4], 1.0: [24, 9, 4]}.items():
+        batches = _batches(panel, size=sum(counts), balance=balance)
+        numbers = panel.series_of(np.sort(batches._first_targets_of(1)))
+        assert np.bincount(numbers).tolist() == counts
+
+
 def test_a_short_series_has_windows_with_shorter_contexts():
     assert _batches(_panel(6)).first_targets.tolist() == [2, 3, 4, 5]
     assert _batches(_panel(4)).first_targets.tolist() == []

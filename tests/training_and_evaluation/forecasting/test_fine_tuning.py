@@ -141,9 +141,16 @@ def test_weights_are_drawn_back_as_far_as_scores_cannot_tell(num_disjoint, by_we
     assert model.get_weights() == [share]
 
 
-@pytest.mark.parametrize("choose", ["crps", pytest.param("nll", marks=pytest.mark.slow)])
-def test_a_stopped_training_resumes_to_the_last_bit(weights, tmp_path, choose):
-    tuning = FineTuning(**_TUNING, learning_rate=1e-2, choose=choose)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"choose": "crps", "average": 0.5},
+        pytest.param({"choose": "nll"}, marks=pytest.mark.slow),
+        pytest.param({"optimizer": "muon"}, marks=pytest.mark.slow),
+    ],
+)
+def test_a_stopped_training_resumes_to_the_last_bit(weights, tmp_path, changes):
+    tuning = FineTuning(**_TUNING, learning_rate=1e-2, **changes)
     straight = _forecaster(weights).fit(_table(), tuning=tuning, **_EAGERLY)
     stopped, checkpoint = _forecaster(weights), tmp_path / "training.npz"
     with pytest.raises(KeyboardInterrupt):
@@ -233,6 +240,8 @@ def test_bad_arguments(weights):
         FineTuning(choose="mse")
     with pytest.raises(ValueError, match="`synthetic` must be"):
         FineTuning(synthetic=1.0)
+    with pytest.raises(ValueError, match="`balance` must be"):
+        FineTuning(balance=-1)
     for tuning, message in (
         ({"choose": "mse"}, "`choose` must be one of"),
         ({"steps": 3}, "`tuning` must be one of 'max_steps', .*Received: tuning='steps'"),
