@@ -141,6 +141,7 @@ class PretrainedForecaster(BaseEstimator):
         integers: whether targets are whole numbers, likewise.
         mirrored: draw half of the samples from what the model makes of the negative series, see
             `MirroredModel`: forecasts that were nearer and less sure of themselves on most sets.
+            None: as is usual for the preset.
 
     Attributes:
         columns_: after `fit`, the `Columns` of its table. Tables of forecasts and back-tests are
@@ -164,7 +165,7 @@ class PretrainedForecaster(BaseEstimator):
         lower: float | Sequence[float | None] | None = None,
         upper: float | Sequence[float | None] | None = None,
         integers: bool | Sequence[bool] = False,
-        mirrored: bool = False,
+        mirrored: bool | None = None,
     ) -> None:
         self.preset = preset
         self.horizon = horizon
@@ -178,7 +179,7 @@ class PretrainedForecaster(BaseEstimator):
     @property
     def model_(self) -> "ProbabilisticModel":
         """The model of forecasts and scores; it reads and predicts scaled numbers."""
-        if not check_boolean("mirrored", self.mirrored):
+        if not self._is_mirrored:
             return self._weights
         if not hasattr(self, "_mirrored"):
             self._mirrored = _mirrored(self._weights)
@@ -194,6 +195,12 @@ class PretrainedForecaster(BaseEstimator):
     @property
     def _preset(self) -> PretrainedPreset:
         return find_pretrained(self.preset)
+
+    @property
+    def _is_mirrored(self) -> bool:
+        if self.mirrored is None:
+            return self._preset.mirrored
+        return check_boolean("mirrored", self.mirrored)
 
     # Training.
 
@@ -331,7 +338,7 @@ class PretrainedForecaster(BaseEstimator):
         )
         validation = ValidationWindows.of(parts, windows, tuning.validation_windows)
         model = with_wider_x(self._preset.load(), covariates.num_covariates)
-        sampled = _mirrored(model) if check_boolean("mirrored", self.mirrored) else model
+        sampled = _mirrored(model) if self._is_mirrored else model
         progress, kept = TrainingProgress(), KeptWeights(1.0)
         try:
             progress, kept = fine_tune(
@@ -934,13 +941,14 @@ class PretrainedForecaster(BaseEstimator):
             "lower": lower,
             "upper": upper,
             "integers": check_integers(self.integers),
-            "mirrored": check_boolean("mirrored", self.mirrored),
+            "mirrored": self._is_mirrored,
         }
 
     @classmethod
     def from_saved(cls, saved: SavedPretrained, model: "Taylorformer") -> "PretrainedForecaster":
         """Makes a forecaster of what `save` wrote."""
-        forecaster = cls(**saved.settings)
+        # Files of before there was a choice do not say it.
+        forecaster = cls(**{"mirrored": False, **saved.settings})
         forecaster._model = model
         training = saved.training
         if training is not None:

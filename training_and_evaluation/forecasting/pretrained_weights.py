@@ -30,6 +30,7 @@ class PretrainedPreset:
         cycles: of the longest season that are read, where these are more rows.
         longest_context: the most rows that are read.
         longest_horizon: the longest horizon that is chosen without being asked for.
+        mirrored: whether forecasts are mirrored, where it is not said, see `MirroredModel`.
     """
 
     name: str
@@ -39,6 +40,7 @@ class PretrainedPreset:
     cycles: float = 2.5
     longest_context: int = 700
     longest_horizon: int = 96
+    mirrored: bool = False
 
     @property
     def weights_file(self) -> Path:

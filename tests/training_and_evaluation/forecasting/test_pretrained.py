@@ -8,12 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
+from forecasting import tiny_prior
 
 from taylorformer import Forecaster, PretrainedForecaster
 from taylorformer.data_wrangler import Series, WindowSpec
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows
+from taylorformer.model.mirrored import MirroredModel
 from taylorformer.training_and_evaluation.forecasting.pretrained_weights import (
     PRETRAINED,
+    PretrainedPreset,
     find_pretrained,
 )
 
@@ -74,6 +77,21 @@ def test_a_name_that_is_none_is_refused():
     with pytest.raises(TypeError):
         Forecaster.from_preset("prior", max_steps=3)
     assert isinstance(Forecaster.from_preset("ett", horizon=3), Forecaster)
+
+
+def test_a_preset_says_whether_forecasts_are_mirrored_unless_the_caller_does(tmp_path, monkeypatch):
+    weights = tiny_prior(tmp_path / "tiny.keras")
+    for usual in (False, True):
+        preset = PretrainedPreset("tiny", "tiny", weights, mirrored=usual)
+        monkeypatch.setitem(PRETRAINED, "tiny", preset)
+        kinds = [
+            isinstance(PretrainedForecaster("tiny", mirrored=one).model_, MirroredModel)
+            for one in (None, False, True)
+        ]
+        assert kinds == [usual, False, True]
+        folder = tmp_path / str(usual)
+        PretrainedForecaster("tiny").save(folder)
+        assert Forecaster.load(folder).mirrored is usual
 
 
 # Forecasts.
