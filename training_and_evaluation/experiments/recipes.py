@@ -52,8 +52,9 @@ class Recipe:
 PAPER = "paper"
 """The recipe that changes nothing: what the paper does, and where it is silent, Keras."""
 
-# The peaks that were chosen for Adam.
+# The peaks that were chosen for each of the two.
 _PEAKS = {"taylorformer": {"learning_rate": 2e-3}, "tnp": {"learning_rate": 5e-4}}
+_MUON_PEAKS = {"taylorformer": {"learning_rate": 8e-3}, "tnp": {"learning_rate": 4e-3}}
 _ALL = (
     Recipe(PAPER, "that of the paper: a constant learning rate, no warm-up"),
     Recipe(
@@ -67,8 +68,8 @@ _ALL = (
     Recipe(
         "muon",
         "the optimizer Muon, which needs far fewer iterations than Adam: a warm-up, cosine",
-        {"learning_rate": 1e-3, "schedule": "cosine", "optimizer": "muon"},
-        _PEAKS,
+        {"learning_rate": 4e-3, "schedule": "cosine", "optimizer": "muon"},
+        _MUON_PEAKS,
         warm_up_share=0.1,
         kinds=("gaussian_process",),
     ),
