@@ -21,19 +21,6 @@ def _shared_path():
     return shared_path
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _without_the_graph_optimizer(pytestconfig):
-    """Leaves graphs of the quick tests as they are traced.
-
-    TensorFlow's optimizer of graphs takes a third of the time of a first step of a tiny model. The
-    slow tests, the commands that tests start, the demo and the benchmarks have it.
-    """
-    if pytestconfig.option.markexpr == "not slow":
-        import tensorflow as tf
-
-        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-
-
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
