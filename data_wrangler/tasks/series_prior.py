@@ -252,6 +252,7 @@ def _draw_lengths(prior: SeriesPrior, rng: np.random.Generator) -> tuple[int, in
     else:
         num_context = round(float(log_uniform(rng, usual, prior.max_context)))
     most = min(prior.max_targets, max(8, int(num_context * prior.target_share) + 4))
+    # Without such batches nothing is drawn, so that the others are those of before.
     if prior.even_targets and rng.random() < prior.even_targets:
         return num_context, int(rng.integers(4, most, endpoint=True))
     return num_context, round(float(log_uniform(rng, 4, most)))

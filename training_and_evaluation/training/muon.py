@@ -36,7 +36,8 @@ def make_muon(
 
     A step changes a matrix by the nearest orthogonal one to its momentum (Jordan et al., "Muon: an
     optimizer for hidden layers in neural networks", 2024), as large as a step of Adam (Liu et al.,
-    "Muon is scalable for LLM training", 2025): so the learning rates of Adam fit. Vectors, and
+    "Muon is scalable for LLM training", 2025). Its best learning rates may still be larger than
+    Adam's: four and eight times on Gaussian processes, see `docs/experiments.md`. Vectors, and
     matrices with a side below 8, which read or write single numbers, are changed by Adam. No layer
     of this package looks up rows by number, so, other than in Keras, "embedding" in a name means
     nothing.
