@@ -198,9 +198,10 @@ class PretrainedForecaster(BaseEstimator):
 
     @property
     def _is_mirrored(self) -> bool:
-        if self.mirrored is None:
-            return self._preset.mirrored
-        return check_boolean("mirrored", self.mirrored)
+        if self.mirrored is not None:
+            return check_boolean("mirrored", self.mirrored)
+        # A later version of the preset may have another usual way than weights from a file.
+        return getattr(self, "_usually_mirrored", self._preset.mirrored)
 
     # Training.
 
@@ -913,7 +914,11 @@ class PretrainedForecaster(BaseEstimator):
         with replaced_together(folder) as unfinished:
             self._weights.save(unfinished / MODEL_FILE)
             saved = SavedPretrained(
-                self._checked_params(), self._preset.version, self._saved_training(), forecaster
+                self._checked_params(),
+                self._preset.version,
+                self._saved_training(),
+                forecaster,
+                self._is_mirrored,
             )
             saved.write(unfinished)
 
@@ -941,15 +946,15 @@ class PretrainedForecaster(BaseEstimator):
             "lower": lower,
             "upper": upper,
             "integers": check_integers(self.integers),
-            "mirrored": self._is_mirrored,
+            "mirrored": None if self.mirrored is None else self._is_mirrored,
         }
 
     @classmethod
     def from_saved(cls, saved: SavedPretrained, model: "Taylorformer") -> "PretrainedForecaster":
         """Makes a forecaster of what `save` wrote."""
-        # Files of before there was a choice do not say it.
-        forecaster = cls(**{"mirrored": False, **saved.settings})
+        forecaster = cls(**saved.settings)
         forecaster._model = model
+        forecaster._usually_mirrored = saved.mirrored
         training = saved.training
         if training is not None:
             forecaster.columns_ = training.columns

@@ -30,16 +30,22 @@ class SavedPretrained:
         version: of the weights that it began with.
         training: what `fit` found out and did. None: the weights are those of the version.
         forecaster: the arguments of the `Forecaster` that trained it. None: it was none.
+        mirrored: whether its forecasts are mirrored.
     """
 
     settings: Mapping[str, Any]
     version: str
     training: "SavedTraining | None" = None
     forecaster: Mapping[str, Any] | None = None
+    mirrored: bool = False
 
     def write(self, folder: Path) -> None:
         """Writes the file into a folder; one that is there is replaced whole."""
-        content: dict[str, Any] = {"settings": dict(self.settings), "version": self.version}
+        content: dict[str, Any] = {
+            "settings": dict(self.settings),
+            "version": self.version,
+            "mirrored": self.mirrored,
+        }
         if self.training is not None:
             training = vars(self.training)
             content["training"] = {**training, "columns": self.training.columns.get_config()}
@@ -57,7 +63,14 @@ class SavedPretrained:
         forecaster = content.get("forecaster")
         if forecaster is not None:
             forecaster = _with_tuples(forecaster)
-        return cls(_with_tuples(content["settings"]), content["version"], training, forecaster)
+        return cls(
+            _with_tuples(content["settings"]),
+            content["version"],
+            training,
+            forecaster,
+            # Files of before there was a choice say nothing.
+            content.get("mirrored", False),
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -91,7 +92,13 @@ def test_a_preset_says_whether_forecasts_are_mirrored_unless_the_caller_does(tmp
         assert kinds == [usual, False, True]
         folder = tmp_path / str(usual)
         PretrainedForecaster("tiny").save(folder)
-        assert Forecaster.load(folder).mirrored is usual
+        # What is saved stays as it was, also where it is saved again or the preset has changed.
+        monkeypatch.setitem(PRETRAINED, "prior", replace(PRETRAINED["prior"], mirrored=not usual))
+        Forecaster.load(folder).save(tmp_path / f"{usual} again")
+        for one in (folder, tmp_path / f"{usual} again"):
+            loaded = Forecaster.load(one)
+            assert loaded.mirrored is None
+            assert isinstance(loaded.model_, MirroredModel) is usual
 
 
 # Forecasts.
