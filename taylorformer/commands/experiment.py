@@ -26,7 +26,6 @@ _NOT_OF_PRIOR = (
     "target_permutations",
     "validation_sequences",
     "test_sequences",
-    "schedule",
     "column",
     "warm_up",
     "beta_2",
@@ -69,7 +68,7 @@ _NOT_OF_PRIOR = (
 @click.option(
     "--schedule",
     type=click.Choice(["constant", "cosine"]),
-    show_default="constant, or that of the model's preset",
+    show_default="constant, or that of the model's preset; of the prior: cosine",
     help="Cosine lets the learning rate fall to 0 over all iterations.",
 )
 @options.number_option("--batch-size", _OF_TASK, "Sequences in a training step.")
@@ -275,7 +274,7 @@ def _train_prior(
     options.start_tensorflow()
     from taylorformer.training_and_evaluation.experiments.prior import PriorSettings, train_prior
 
-    names = ("iterations", "batch_size", "learning_rate", "optimizer")
+    names = ("iterations", "batch_size", "learning_rate", "schedule", "optimizer")
     chosen = {name: given[name] for name in names if given[name] is not None}
     settings = PriorSettings.of(
         changes, seed=seed, validate_every=given["validate_every"], **chosen

@@ -41,7 +41,15 @@ TASK = "prior"
 _KIND = FileKind(format_number=1, writer="`train_prior`")
 MODEL_FILE, RECORD_FILE, CHECKPOINT_FILE = "prior.keras", "prior.json", "training.npz"
 # Options of the command; what else is changed is set by name.
-_OPTIONS = ("seed", "iterations", "batch_size", "learning_rate", "optimizer", "validate_every")
+_OPTIONS = (
+    "seed",
+    "iterations",
+    "batch_size",
+    "learning_rate",
+    "schedule",
+    "optimizer",
+    "validate_every",
+)
 _OF_PRIOR = "prior."
 # Validation sequences are the same for every training.
 _VALIDATION_SEED = 0
@@ -56,6 +64,8 @@ class PriorSettings:
         iterations: training steps.
         batch_size: B of sequences of usual length.
         learning_rate: the peak.
+        schedule: "cosine", which ends at 0, or "constant": such a training can be continued with
+            more `iterations`, and what it wrote can be the `start` of one that ends at 0.
         optimizer: "adam", or "muon", see `TrainingPlan`.
         warm_up: first steps, in which the learning rate rises.
         validate_every: training steps from one look at the validation tasks to the next.
@@ -80,6 +90,7 @@ class PriorSettings:
     iterations: int = 30_000
     batch_size: int = 32
     learning_rate: float = 1e-3
+    schedule: str = "cosine"
     optimizer: str = "adam"
     warm_up: int = 1000
     validate_every: int = 1000
@@ -108,7 +119,7 @@ class PriorSettings:
         return TrainingPlan(
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
-            schedule="cosine",
+            schedule=self.schedule,
             max_steps=self.iterations,
             steps_per_epoch=self.validate_every,
             warm_up_steps=min(self.warm_up, self.iterations - 1),
@@ -142,6 +153,14 @@ class PriorSettings:
             "dropout": 0.0,
             "neighbour_dims": 1,
         }
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells trainings that take the same steps from others."""
+        config = self.get_config()
+        if not self.plan.length_matters:
+            del config["iterations"]
+        return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
     @property
     def command(self) -> str:
@@ -247,7 +266,6 @@ def train_prior(
         part="validation",
     ).cache()
     progress = TrainingProgress()
-    text = json.dumps(settings.get_config(), sort_keys=True)
     every: list[keras.callbacks.Callback] = [GradientNorms(), *callbacks]
     with contextlib.ExitStack() as stack:
         if show_progress:
@@ -262,7 +280,7 @@ def train_prior(
             settings.plan,
             checkpoint=checkpoint,
             resume=resume,
-            fingerprint=hashlib.sha256(text.encode()).hexdigest(),
+            fingerprint=settings.fingerprint,
             callbacks=every,
             progress=progress,
         )

@@ -136,6 +136,27 @@ def test_a_training_that_was_stopped_resumes_to_the_same_weights(whole, tmp_path
         assert first["validation_nll"] == second["validation_nll"]
 
 
+@pytest.mark.slow
+def test_a_training_at_a_constant_learning_rate_can_be_made_longer(tmp_path):
+    weights = []
+    for folder, lengths in (("whole", (6,)), ("pieces", (4, 6))):
+        for iterations in lengths:
+            settings = _settings(schedule="constant", iterations=iterations)
+            train_prior(settings, tmp_path / folder, resume=True, show_progress=False)
+        weights.append(taylorformer.load_model(tmp_path / folder / "prior/prior.keras").weights)
+    for first, second in zip(*weights, strict=True):
+        np.testing.assert_array_equal(first.numpy(), second.numpy())
+    assert "--schedule constant" in settings.command
+
+
+def test_only_a_cosine_needs_to_know_its_end():
+    constant, cosine = (
+        [_settings(schedule=schedule, iterations=iterations).fingerprint for iterations in (6, 8)]
+        for schedule in ("constant", "cosine")
+    )
+    assert constant[0] == constant[1] and cosine[0] != cosine[1]
+
+
 def test_nothing_is_replaced_unasked(whole):
     folder, _ = whole
     with pytest.raises(FileExistsError, match="overwrite"):
