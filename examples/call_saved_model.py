@@ -1,6 +1,6 @@
 """Calls an exported Taylorformer from plain TensorFlow: no taylorformer, no keras.
 
-    taylorformer fit TABLE --model FOLDER
+    taylorformer fit TABLE --model FOLDER --preset compact
     taylorformer export --model FOLDER --output SERVED
     python examples/call_saved_model.py SERVED
 

@@ -23,7 +23,10 @@ import tensorflow as tf
 from taylorformer.data_wrangler.whole_files import find_file
 
 _HORIZON = 4
-_SIZES = ("--context-length", "6", "--horizon", str(_HORIZON), "--max-steps", "2")
+_SIZES = (
+    *("--context-length", "6", "--horizon", str(_HORIZON)),
+    *("--max-steps", "2", "--start", "none"),
+)
 _EXPERIMENT = ("--architecture", "np", "--iterations", "2", "--validate-every", "2")
 _SEQUENCES = ("--validation-sequences", "4", "--test-sequences", "4")
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _CHECKPOINT = "training.npz"
 _OF_PRESET = "that of the preset"
-_OF_TRAINING = "that of the preset; with --start by the length of the table"
+_OF_TRAINING = "by the length of the table; of new weights that of the preset"
 _NO_START, _START_OF_ARGUMENTS = "none", "auto"
 # The shares of the parts: those of the paper's ETT tables.
 _DEFAULT_FRACTIONS = (0.69, 0.11, 0.20)
@@ -158,18 +158,19 @@ _MOST_SHOWN_SEASONS = 3
 )
 @_column_options
 @_freq_option
-@options.number_option("--horizon", "96; with --start one season", "Rows to forecast.")
+@options.number_option("--horizon", "one season; of new weights 96", "Rows to forecast.")
 @options.number_option(
     "--context-length",
-    "96; with --start 160, or more for long seasons",
+    "160, or more for long seasons; of new weights 96",
     "Rows a forecast reads.",
 )
 @click.option(
     "--start",
-    show_default="none: new weights",
-    help="Weights to begin with: prior, the pretrained ones, which suit short tables too, or the "
-    ".keras file of a model that `taylorformer experiment prior` trained; auto: prior, unless a "
-    "model is described.",
+    default=_START_OF_ARGUMENTS,
+    show_default="auto: prior, unless --architecture, --preset, --scaling or --interpolate "
+    "describe a model",
+    help="Weights to begin with: prior, the pretrained ones, which suit short tables too; the "
+    ".keras file of a model that `taylorformer experiment prior` trained; or none: new ones.",
 )
 @click.option(
     "--architecture",
@@ -187,7 +188,7 @@ _MOST_SHOWN_SEASONS = 3
     "--season",
     "seasons",
     multiple=True,
-    show_default="auto for autoformer and informer and with --start, else none",
+    show_default="auto; none for new weights, but of autoformer and informer",
     help="Season that the model reads as time features: a number of steps, a length such as "
     "'7 days', 'none', or 'auto' for those that the training part shows; more than once for "
     "several.",
@@ -233,7 +234,7 @@ def fit(
     freq: str | None,
     horizon: int | None,
     context_length: int | None,
-    start: str | None,
+    start: str,
     model_name: str | None,
     preset: str | None,
     seasons: Sequence[str],
@@ -258,9 +259,7 @@ def fit(
     package). A training that was stopped, or killed, continues with --resume as if it had not been.
     """
     options.refuse_both("--resume", resume, "--overwrite", overwrite)
-    if start == _NO_START:
-        start = None
-    is_pretrained = start not in (None, _START_OF_ARGUMENTS)
+    is_pretrained = start not in (_NO_START, _START_OF_ARGUMENTS)
     for name, value in (
         ("--architecture", model_name),
         ("--preset", preset),
@@ -285,7 +284,7 @@ def fit(
     arguments: dict[str, Any] = {
         "horizon": horizon,
         "context_length": context_length,
-        "start": start,
+        "start": None if start == _NO_START else start,
         "model": model_name,
         "preset": preset,
         "scaling": scaling,

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from command_line import one_line
 
-LENGTHS = ("--context-length", "6", "--horizon", "4")
+LENGTHS = ("--context-length", "6", "--horizon", "4", "--start", "none")
 # As a logger writes it: a preamble, comments, two columns of time, marks, groups of digits.
 LOGGER = (
     *("--separator", ";", "--decimal", ",", "--thousands", ".", "--missing", "?"),

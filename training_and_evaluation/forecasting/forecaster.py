@@ -81,6 +81,7 @@ from taylorformer.training_and_evaluation.forecasting.saved_forecaster import (
 )
 from taylorformer.training_and_evaluation.forecasting.settings import (
     SEASONS_OF_MODEL,
+    START_OF_ARGUMENTS,
     ForecasterSettings,
 )
 from taylorformer.training_and_evaluation.forecasting.table_reading import (
@@ -111,8 +112,8 @@ _MOST_NAIVE_WINDOWS = 4096
 class Forecaster(BaseEstimator):
     """Probabilistic forecasts of a table: fit, forecast, back-test, save and load.
 
-    `fit` trains a model from nothing. With `start="prior"` it trains the pretrained model further,
-    a `PretrainedForecaster`, which suits short tables too.
+    `fit` trains the pretrained model further, a `PretrainedForecaster`, which suits short tables
+    too; where an argument describes a model, such as a `preset`, it trains that one from nothing.
 
     Every model reads the same tables, parts and windows, and is scored alike. The rows of each
     series are split in the order of time. From nothing, scaling is measured on the training part
@@ -129,7 +130,8 @@ class Forecaster(BaseEstimator):
         ((1, 7, 1), '2020-10-27')
 
     Args:
-        horizon: N_T, rows to forecast. None: 96; of pretrained weights see `PretrainedForecaster`.
+        horizon: N_T, rows to forecast. None: of pretrained weights see `PretrainedForecaster`, of
+            new ones 96.
         context_length: N_C, the rows, and of pretrained weights the most rows, that a forecast
             reads. None: likewise.
         start: the weights that training begins with: "prior", another name in `PRETRAINED`, or the
@@ -185,7 +187,7 @@ class Forecaster(BaseEstimator):
         horizon: int | None = None,
         context_length: int | None = None,
         *,
-        start: str | os.PathLike[str] | None = None,
+        start: str | os.PathLike[str] | None = START_OF_ARGUMENTS,
         model: str | None = None,
         preset: str | ForecastPreset | None = None,
         scaling: str | None = None,

@@ -821,7 +821,7 @@ class PretrainedForecaster(BaseEstimator):
         if columns.covariate_columns != expected and not is_new:
             need = f"{expected!r}, as in `fit`"
             if not hasattr(self, "columns_"):
-                need = "empty before `fit`, which learns them (`taylorformer fit --start prior`)"
+                need = "empty before `fit`, which learns them (`taylorformer fit`)"
             raise ValueError(
                 f"`covariate_columns` must be {need}. Received: {columns.covariate_columns!r}"
             )

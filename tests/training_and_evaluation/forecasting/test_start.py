@@ -38,7 +38,7 @@ def fitted(weights, table):
 
 
 def _settings(**arguments):
-    return ForecasterSettings.of({**Forecaster(start="auto").get_params(), **arguments})
+    return ForecasterSettings.of({**Forecaster().get_params(), **arguments})
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_training_begins_with_the_prior_unless_a_model_is_described(arguments, s
     assert settings.start == start
     rows = {name: settings.arguments[name] for name in ("horizon", "context_length")}
     assert rows == dict.fromkeys(rows, 96 if start is None else None)
-    assert settings.changes({**Forecaster(start="auto").get_params(), **arguments}) == []
+    assert settings.changes({**Forecaster().get_params(), **arguments}) == []
 
 
 @pytest.mark.parametrize(

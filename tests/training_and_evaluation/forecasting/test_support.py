@@ -209,7 +209,9 @@ def test_counts_with_many_zeros_are_covered(seed, record_property):
     rng = np.random.default_rng(seed)
     values = (rng.random(500) < 0.2) * (1.0 + rng.poisson(3, 500))
     table = pd.DataFrame({"ds": pd.date_range("2023-01-01", periods=500), "y": values})
-    forecaster = Forecaster(14, 28, max_steps=300, lower=0, integers=True).fit(table)
+    forecaster = Forecaster(14, 28, preset="compact", max_steps=300, lower=0, integers=True).fit(
+        table
+    )
     windows = Windows(Series.from_frame(table, "ds", "y"), forecaster.scaler_)
     starts = Split.chronological(500).window_starts(windows.spec, "test")
     inputs, keys = windows.forecast_inputs(starts), windows.sequence_keys(starts)

@@ -335,6 +335,7 @@ def test_the_bar_shows_all_steps_and_the_best_score_after_a_resume(table, tmp_pa
 COMMAND = (
     *(sys.executable, "-m", "taylorformer", "fit", "mauna_loa_co2", "--target", "co2"),
     *("--context-length", "12", "--horizon", "6", "--max-steps", "900", "--seed", "5"),
+    *("--start", "none"),
 )
 
 
