@@ -368,7 +368,10 @@ WRONG = [
     ("fit {tmp} --model {new}", "must be a file that is there"),
     ("fit {table} --model {new} --horizon 0", "--horizon"),
     ("fit {table} --model {new} --horizon 4.5", "'4.5' is not a valid integer"),
-    ("fit {table} --model {new} --start none --horizon 1000", "context_length + horizon = 1096 rows"),
+    (
+        "fit {table} --model {new} --start none --horizon 1000",
+        "context_length + horizon = 1096 rows",
+    ),
     ("fit {table} --model {new} --seed -1", "--seed"),
     ("fit {table} --model {new} --seed 99999999999999999999", "`seed` must be at most"),
     ("fit {table} --model {new} --learning-rate 0", "--learning-rate"),
