@@ -304,8 +304,9 @@ class PretrainedForecaster(BaseEstimator):
             read_frequency(columns.freq, table.panel.series[0].stamps)
         if len(set(table.supports)) > 1:
             raise ValueError(
-                "`lower`, `upper` and `integers` must be the same for all targets of a training. "
-                f"Received: {listed([str(one) for one in table.supports])}"
+                "`lower`, `upper` and `integers` must be the same for all targets of a training that "
+                "begins with pretrained weights; new ones (`start=None`, `--start none`) may have "
+                f"others for each. Received: {listed([str(one) for one in table.supports])}"
             )
         chosen = self._choose_parts(table.panel, fractions, horizon)
         parts = chosen.parts

@@ -76,6 +76,15 @@ def test_what_does_not_go_together_is_an_error(arguments, message):
         _settings(**arguments)
 
 
+def test_bounds_of_single_targets_need_new_weights(weights, table):
+    both = table.assign(other=1.0)
+    for start in ("auto", weights):
+        forecaster = Forecaster(3, start=start, lower=(0, None), max_steps=2)
+        with pytest.raises(ValueError, match=r"new ones \(`start=None`, `--start none`\) may have"):
+            forecaster.fit(both, target_columns=["y", "other"])
+        assert not hasattr(forecaster, "model_")
+
+
 def test_it_is_the_training_of_the_pretrained_forecaster(fitted, weights, table):
     expected = PretrainedForecaster(weights, **_SETTINGS).fit(
         table, tuning=FineTuning(**_TRAINING), seed=3, run_eagerly=True
