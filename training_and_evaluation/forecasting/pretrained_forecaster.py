@@ -304,7 +304,7 @@ class PretrainedForecaster(BaseEstimator):
             read_frequency(columns.freq, table.panel.series[0].stamps)
         if len(set(table.supports)) > 1:
             raise ValueError(
-                "`lower`, `upper` and `integers` must be the same for all targets of a training that "
+                "`lower`, `upper` and `integers` must be the same for all targets where a training "
                 "begins with pretrained weights; new ones (`start=None`, `--start none`) may have "
                 f"others for each. Received: {listed([str(one) for one in table.supports])}"
             )
