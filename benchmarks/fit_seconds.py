@@ -2,7 +2,7 @@
 
     python -m benchmarks.fit_seconds --rows 60 144 2000 17420
 
-Seconds are the median over processes of their own, without the imports; those of a first forecast
+Seconds are the median over new processes, without the imports; those of a first forecast
 are counted. How good the forecasts are is for `benchmarks.forecasting` to say.
 """
 
