@@ -16,6 +16,7 @@ from scipy import stats
 from taylorformer.data_wrangler.tasks.series_prior import SeriesPrior, synthetic_series_tasks
 from taylorformer.model.probabilistic_model import ProbabilisticModel
 from taylorformer.training_and_evaluation.forecasting.pretrained_weights import find_pretrained
+from taylorformer.training_and_evaluation.metrics import teacher_forced_nll
 
 _BATCH_SIZE, _SEED = 32, 0
 _TRIMMED = 0.02
@@ -28,11 +29,10 @@ def sequence_nll(model: ProbabilisticModel, num_batches: int) -> np.ndarray:
         _BATCH_SIZE, _SEED, SeriesPrior(), num_batches=num_batches, part="validation"
     )
     for inputs, y_target in tasks:
-        log_prob = model.log_prob(inputs, y_target).numpy()
         mask = np.broadcast_to(inputs["target_mask"], y_target.shape[:2])
-        count = mask.sum(axis=1)
-        nll.append(-log_prob[count > 0] / count[count > 0])
-    return np.concatenate(nll)
+        nll.append(teacher_forced_nll(model.log_prob(inputs, y_target), mask))
+    scores = np.concatenate(nll)
+    return scores[~np.isnan(scores)]
 
 
 def main() -> None:
