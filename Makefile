@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml setup.py
 	$(BIN)/python -m pip install -e ".[dev]"
 	@touch $@
 
-demo: $(STAMP)  ## Train a small model, forecast, and write figures to runs/demo
+demo: $(STAMP)  ## Forecast a real series, before and after training on it, to runs/demo
 	$(BIN)/python -m taylorformer demo --overwrite
 
 test: $(STAMP)  ## Run the quick tests

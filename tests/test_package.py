@@ -260,7 +260,7 @@ def test_demo_passes_its_options_on(command, demo, tmp_path, monkeypatch):
     assert command("demo") == (0, "", "")
     options = ("--output", "other", "--seed", "3", "--steps", "5", "--samples", "7")
     assert command("demo", *options) == (0, "", "")
-    usual = {"output": Path("runs/demo"), "seed": 0, "steps": 600, "num_samples": 100}
+    usual = {"output": Path("runs/demo"), "seed": 0, "steps": 300, "num_samples": 100}
     others = {"output": Path("other"), "seed": 3, "steps": 5, "num_samples": 7}
     assert demo[0] == [{**usual, "overwrite": False}, {**others, "overwrite": False}]
 

@@ -1,4 +1,4 @@
-"""The demonstration: years of carbon dioxide, forecast without training and then with it."""
+"""The demonstration: years of carbon dioxide, forecast without training and then after it."""
 
 import dataclasses
 import json
@@ -21,7 +21,6 @@ from taylorformer.data_wrangler.whole_files import refuse_existing, replaced_who
 from taylorformer.training_and_evaluation.forecasting.backtest import Backtest
 from taylorformer.training_and_evaluation.forecasting.forecast import Forecast
 from taylorformer.training_and_evaluation.forecasting.forecaster import Forecaster
-from taylorformer.training_and_evaluation.forecasting.presets import PRESETS, ForecastPreset
 from taylorformer.training_and_evaluation.forecasting.pretrained_forecaster import (
     PretrainedForecaster,
 )
@@ -33,7 +32,7 @@ UNIT = "ppm"
 _PRETRAINED = "pretrained"
 _TITLES = {
     _PRETRAINED: "Taylorformer, pretrained",
-    "taylorformer": "Taylorformer, trained here",
+    "taylorformer": "Taylorformer, trained on the record",
     "last_value": "repeat the last value",
     "last_difference": "continue with the last slope",
     "seasonal": "same week last year",
@@ -51,36 +50,33 @@ FILES = (
     _MODEL,
 )
 """What the demonstration writes."""
-# Short epochs show progress early, and no early stop keeps the length of the demonstration certain.
-_PRESET = dataclasses.replace(
-    PRESETS["compact"],
-    name="demo",
-    steps_per_epoch=30,
-    patience=None,
-    max_validation_windows=50,
-)
+# By whether training moved the weights at all.
+_WHAT_WAS_KEPT = {
+    True: "Of the way from the pretrained weights to those after training {:.0f} % was kept: "
+    "validation windows say how much.",
+    False: "Forecasts of validation windows were not clearly better after training, so the "
+    "pretrained weights were kept.",
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class DemoSettings:
-    """What the demonstration trains and how; lengths are in rows, which are weeks.
+    """What the demonstration forecasts, and with what weights; lengths are in rows, here weeks.
 
     Example:
-        >>> settings = DemoSettings(context_length=52)
-        >>> settings.horizon, settings.preset.name
-        (52, 'demo')
+        >>> settings = DemoSettings(horizon=26)
+        >>> settings.horizon, settings.start
+        (26, 'prior')
 
     Attributes:
-        context_length: N_C.
         horizon: N_T.
-        preset: the arguments of the model and how it is trained.
+        start: the weights: the name of a pretrained preset, or a `.keras` file.
         num_test_windows: at most this many, the last ones; their targets do not overlap.
         season: length of the season of the naive forecast.
     """
 
-    context_length: int = 104
     horizon: int = 52
-    preset: ForecastPreset = _PRESET
+    start: str = "prior"
     num_test_windows: int = 8
     season: str = "365.25 days"
 
@@ -88,7 +84,7 @@ class DemoSettings:
 def run_demo(
     output: Path,
     seed: int = 0,
-    steps: int = 600,
+    steps: int = 300,
     num_samples: int = 100,
     settings: DemoSettings | None = None,
     *,
@@ -96,12 +92,12 @@ def run_demo(
 ) -> None:
     """Forecasts held-out years of the Mauna Loa record without training, then with it.
 
-    First the pretrained model, then a small Taylorformer that is trained on the record, on the
-    same years. The weights kept are those with the best score on validation windows; test windows
-    are read once, at the end. These files are written into `output`:
+    First the pretrained model, then the same after `fit` has trained it on the record, on the same
+    years. Which weights are kept is said by validation windows; test windows are read once, at the
+    end. These files are written into `output`:
 
     - `pretrained.png`, `pretrained.csv`: the last test window, by the pretrained model;
-    - `forecast.png`, `forecast.csv`: the last test window;
+    - `forecast.png`, `forecast.csv`: the same window after training;
     - `backtest/`: all scores, teacher-forced and free-running, with the naive lines beside them,
       see `Backtest.save`;
     - `model/`: the model, for `Forecaster.load` and the command line;
@@ -110,7 +106,7 @@ def run_demo(
     Args:
         output: the folder, made if it is not there. Other files in it stay.
         seed: of the first weights, the order of training windows, dropout and samples.
-        steps: training steps.
+        steps: training steps, unless training stops early.
         num_samples: S, samples a forecast.
         settings: everything else. None: `DemoSettings()`.
         overwrite: replace files of these names.
@@ -133,15 +129,9 @@ def run_demo(
 
     series = load_mauna_loa_co2()
     table = series.to_frame()
-    forecaster = Forecaster(
-        settings.horizon,
-        settings.context_length,
-        preset=settings.preset,
-        max_steps=steps,
-        seed=seed,
-    )
+    forecaster = Forecaster(settings.horizon, start=settings.start, max_steps=steps, seed=seed)
     _introduce(console, series, settings)
-    pretrained = PretrainedForecaster(horizon=settings.horizon)
+    pretrained = PretrainedForecaster(settings.start, horizon=settings.horizon)
     past, year = table[: -settings.horizon], table[-settings.horizon :]
     first = pretrained.forecast(past, year, num_samples=num_samples, seed=seed)
     _write_forecast(
@@ -171,7 +161,6 @@ def run_demo(
             num_windows=settings.num_test_windows,
             num_samples=num_samples,
             seed=seed,
-            batch_size=1,
             season=settings.season,
             progress=progress,
         )
@@ -198,7 +187,7 @@ def run_demo(
     text = json.dumps(report, indent=2, allow_nan=False, default=str)
     with replaced_whole(output / _METRICS) as unfinished:
         unfinished.write_text(text + "\n", encoding="utf-8")
-    _show(console, pretrained_scores, scores, output, seed, steps, total)
+    _show(console, pretrained_scores, forecaster, scores, output, seed, steps, total)
 
 
 def _write_forecast(
@@ -224,14 +213,15 @@ def _records(table: pd.DataFrame) -> list[dict[Hashable, Any]]:
 def _introduce(console: Console, series: Series, settings: DemoSettings) -> None:
     console.print(
         f"[bold]Carbon dioxide at Mauna Loa[/bold], {series.num_rows} weeks, "
-        f"{series.num_masked_rows} of them without a value. A forecast reads "
-        f"{settings.context_length} weeks and predicts the next {settings.horizon}."
+        f"{series.num_masked_rows} of them without a value. Each forecast predicts "
+        f"{settings.horizon} weeks from the years before them."
     )
 
 
 def _show(
     console: Console,
     pretrained: Backtest,
+    forecaster: Forecaster,
     scores: Backtest,
     output: Path,
     seed: int,
@@ -261,6 +251,8 @@ def _show(
         table.add_row(shown, *cells)
     console.print()
     console.print(table)
+    share = forecaster.report_["share"]
+    console.print(_WHAT_WAS_KEPT[share > 0].format(100 * share))
     console.print(f"Done in {seconds:.0f} seconds. Look at")
     for name, what in (
         (_PRETRAINED_PICTURE, "the last held-out year, forecast without training"),

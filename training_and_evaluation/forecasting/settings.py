@@ -170,7 +170,9 @@ def _named_start(arguments: Mapping[str, Any]) -> str | None:
     try:
         return str(check_choice("start", start, (START_OF_ARGUMENTS, *PRETRAINED)))
     except ValueError as error:
-        raise ValueError(f"{error}; it may also be None, or the path of a .keras file") from None
+        raise ValueError(
+            f"{error}; it may also be None (`--start none`), or the path of a .keras file"
+        ) from None
 
 
 def _chosen_start(start: str | None, arguments: Mapping[str, Any]) -> str | None:
