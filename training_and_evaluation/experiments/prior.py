@@ -13,7 +13,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from taylorformer.data_wrangler.checks import check_choice, check_integer
+from taylorformer.data_wrangler.checks import check_choice, check_integer, check_number
 from taylorformer.data_wrangler.provenance import devices
 from taylorformer.data_wrangler.tables.context_scaler import input_shapes
 from taylorformer.data_wrangler.tasks.series_prior import (
@@ -25,6 +25,7 @@ from taylorformer.model.taylorformer import Taylorformer
 from taylorformer.training_and_evaluation.experiments.scores import finite_or_none
 from taylorformer.training_and_evaluation.forecasting.pretrained_weights import find_pretrained
 from taylorformer.training_and_evaluation.training.gradient_norms import NAME, GradientNorms
+from taylorformer.training_and_evaluation.training.path_training import PathTrainedTaylorformer
 from taylorformer.training_and_evaluation.training.plan import (
     LARGEST_TRAINING_SEED,
     TrainingPlan,
@@ -81,6 +82,8 @@ class PriorSettings:
         anchors: of `Taylorformer`; with "season" the first season of x is the one it reads.
         average: the decay per step of the running average of the weights that is validated and
             kept. None: no average.
+        path_weight: of the score of free-running samples, see `PathTrainedTaylorformer`; 0: the
+            likelihood alone is trained on.
         start: the weights to begin with: the name of a pretrained preset, or the path of a model
             with the same arguments that an earlier training wrote. None: random ones.
         prior: the distribution of the tasks.
@@ -105,12 +108,14 @@ class PriorSettings:
     fitted_order: int | None = None
     anchors: tuple[str, ...] = ("nearest",)
     average: float | None = None
+    path_weight: float = 0.0
     start: str | None = None
     prior: SeriesPrior = dataclasses.field(default_factory=SeriesPrior)
 
     def __post_init__(self) -> None:
         check_integer("seed", self.seed, 0, LARGEST_TRAINING_SEED)
         check_integer("validation_batches", self.validation_batches, 1)
+        check_number("path_weight", self.path_weight, minimum=0)
         _ = self.plan  # which checks the rest
 
     @property
@@ -153,6 +158,12 @@ class PriorSettings:
             "dropout": 0.0,
             "neighbour_dims": 1,
         }
+
+    def make_model(self) -> Taylorformer:
+        """Makes the model that is trained, with its first weights."""
+        if not self.path_weight:
+            return Taylorformer(**self.model_arguments)
+        return PathTrainedTaylorformer(path_weight=self.path_weight, **self.model_arguments)
 
     @property
     def fingerprint(self) -> str:
@@ -254,7 +265,7 @@ def train_prior(
             "Received: neither"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    model = Taylorformer(**settings.model_arguments)
+    model = settings.make_model()
     if settings.start is not None:
         _start_from(settings.start, model)
     model.compile(settings.plan.make_optimizer())
