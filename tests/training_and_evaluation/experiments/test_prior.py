@@ -137,11 +137,14 @@ def test_a_training_that_was_stopped_resumes_to_the_same_weights(whole, tmp_path
 
 
 @pytest.mark.slow
-def test_a_training_at_a_constant_learning_rate_can_be_made_longer(tmp_path):
+@pytest.mark.parametrize("path_weight", [0.0, 1.0])
+def test_a_training_at_a_constant_learning_rate_can_be_made_longer(tmp_path, path_weight):
     weights = []
     for folder, lengths in (("whole", (6,)), ("pieces", (4, 6))):
         for iterations in lengths:
-            settings = _settings(schedule="constant", iterations=iterations)
+            settings = _settings(
+                schedule="constant", iterations=iterations, path_weight=path_weight
+            )
             train_prior(settings, tmp_path / folder, resume=True, show_progress=False)
         weights.append(taylorformer.load_model(tmp_path / folder / "prior/prior.keras").weights)
     for first, second in zip(*weights, strict=True):
