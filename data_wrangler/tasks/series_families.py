@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from scipy.signal import lfilter
+from scipy.special import expit
 
 # Points of the table of one pattern that is a sum of waves: fine enough to interpolate in.
 _TABLE = 128
@@ -527,6 +528,24 @@ def cycles(rng: np.random.Generator, grid: SeriesGrid, periods: np.ndarray) -> n
     return values + slope * _trend(rng, n, grid) + noise * _noise(rng, n, grid)
 
 
+def changed_levels(rng: np.random.Generator, grid: SeriesGrid, periods: np.ndarray) -> np.ndarray:
+    """Draws positive series whose level changes by a factor, at once or over a while: up to three
+    times. Walk, season and noise are shares of the level, so that little moves after a crash.
+    """
+    n = len(periods)
+    time = grid.time / grid.num_steps
+    level = rng.normal(0, 0.7, (n, 1)) * (rng.random((n, 1)) < 0.5) * time
+    for share in (1.0, 0.5, 0.25):
+        middle, duration = rng.uniform(0, 1.1, (n, 1)), log_uniform(rng, 0.002, 0.15, (n, 1))
+        size = rng.normal(0, 1.5, (n, 1)) * (rng.random((n, 1)) < share)
+        level += size * expit((time - middle) / duration)
+    level += log_uniform(rng, 0.003, 0.15, (n, 1)) * _walk(rng, n, grid)
+    sizes = log_uniform(rng, 0.02, 0.5, n) * (rng.random(n) < 0.6)
+    level += _with_seasons(rng, grid, periods, sizes)
+    level += log_uniform(rng, 0.005, 0.3, (n, 1)) * _noise(rng, n, grid)
+    return np.exp(np.clip(level, -8, 8))
+
+
 FAMILIES: Mapping[str, tuple[Family, float]] = {
     "components": (components, 0.30),
     "exponential_smoothing": (exponential_smoothing, 0.22),
@@ -539,5 +558,6 @@ FAMILIES: Mapping[str, tuple[Family, float]] = {
     # No weights that come with the package were trained on these.
     "growth": (growth, 0.0),
     "cycles": (cycles, 0.0),
+    "changed_levels": (changed_levels, 0.0),
 }
 """The families, and their shares of the prior, which add up to 1."""

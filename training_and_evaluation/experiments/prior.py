@@ -33,6 +33,7 @@ from taylorformer.training_and_evaluation.training.plan import (
 from taylorformer.training_and_evaluation.training.progress import TrainingBar, WorkProgress
 from taylorformer.training_and_evaluation.training.resumable_fit import (
     TrainingProgress,
+    kept_weights,
     resumable_fit,
 )
 
@@ -85,7 +86,8 @@ class PriorSettings:
         path_weight: of the score of free-running samples, see `PathTrainedTaylorformer`; 0: the
             likelihood alone is trained on.
         start: the weights to begin with: the name of a pretrained preset, or the path of a model
-            with the same arguments that an earlier training wrote. None: random ones.
+            or of a checkpoint, with the same arguments, that an earlier training wrote. None:
+            random ones.
         prior: the distribution of the tasks.
     """
 
@@ -309,8 +311,12 @@ def _start_from(start: str, model: Taylorformer) -> None:
     """Gives a new model the weights of another one.
 
     Raises:
+        FileNotFoundError: there is no such file.
         ValueError: the other one has other arguments, or there is none of this name.
     """
+    if Path(start).suffix == Path(CHECKPOINT_FILE).suffix:
+        _take_weights(start, model, kept_weights(start))
+        return
     other = find_pretrained(start, "start").load()
     ours, theirs = ({**one.get_config(), "seed": None, "name": None} for one in (model, other))
     different = [name for name in ours if ours[name] != theirs.get(name)]
@@ -319,8 +325,18 @@ def _start_from(start: str, model: Taylorformer) -> None:
             "`start` must be a model with the arguments of the one to be trained. Received: "
             + ", ".join(f"{name}={theirs.get(name)!r}, not {ours[name]!r}" for name in different)
         )
+    _take_weights(start, model, other.get_weights())
+
+
+def _take_weights(start: str, model: Taylorformer, weights: Sequence[np.ndarray]) -> None:
     model.build(input_shapes())
-    model.set_weights(other.get_weights())
+    ours, theirs = ([value.shape for value in values] for values in (model.get_weights(), weights))
+    if ours != theirs:
+        raise ValueError(
+            f"`start` must have the {len(ours)} weights of the model to be trained. Received: "
+            f"{start}, with {len(theirs)} of other shapes"
+        )
+    model.set_weights(weights)
 
 
 def _record(

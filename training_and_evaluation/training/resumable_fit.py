@@ -335,6 +335,23 @@ class _Checkpoint:
         return cls(arrays, progress, meta["fingerprint"], dict(meta["versions"]))
 
 
+def kept_weights(checkpoint: str | os.PathLike[str]) -> list[np.ndarray]:
+    """Reads the weights that a training would leave in its model if it ended with this checkpoint.
+
+    Args:
+        checkpoint: a file of `resumable_fit`.
+
+    Returns:
+        What `get_weights` of the model would return.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no checkpoint.
+    """
+    read = read_arrays(_CHECKPOINT, Path(checkpoint), _Checkpoint.of)
+    return read.progress.best_weights or []
+
+
 def _save(
     path: Path, model: ProbabilisticModel, progress: TrainingProgress, fingerprint: str
 ) -> None:

@@ -1,5 +1,6 @@
 """The training on synthetic series: on record, stable at the start, resumed to the last bit."""
 
+import dataclasses
 import json
 import shlex
 
@@ -108,6 +109,12 @@ def test_a_training_begins_with_the_weights_of_another(whole, tmp_path):
     # The statistics of the normalisers move without the learning rate.
     for first, second in zip(one.trainable_weights, two.trainable_weights, strict=True):
         np.testing.assert_allclose(first.numpy(), second.numpy(), atol=1e-6)
+    # A checkpoint has the same weights as the model that was written last.
+    settings = dataclasses.replace(settings, start=str(folder / "prior" / "training.npz"))
+    train_prior(settings, tmp_path / "again", show_progress=False)
+    again = taylorformer.load_model(tmp_path / "again/prior/prior.keras")
+    for first, second in zip(two.get_weights(), again.get_weights(), strict=True):
+        np.testing.assert_array_equal(first, second)
     assert PriorSettings(start="prior-1").command.endswith("--set 'start=\"prior-1\"'")
 
 
@@ -116,6 +123,9 @@ def test_a_start_of_another_size_is_refused(whole, tmp_path):
     start = str(folder / "prior" / "prior.keras")
     with pytest.raises(ValueError, match=r"arguments .* Received: width=8, not 12"):
         train_prior(_settings(start=start, width=12), tmp_path, show_progress=False)
+    checkpoint = str(folder / "prior" / "training.npz")
+    with pytest.raises(ValueError, match=r"`start` must have the \d+ weights"):
+        train_prior(_settings(start=checkpoint, width=12), tmp_path, show_progress=False)
     with pytest.raises(ValueError, match="`start` must be one of 'prior'"):
         train_prior(_settings(start="posterior"), tmp_path, show_progress=False)
 
