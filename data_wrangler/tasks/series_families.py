@@ -529,8 +529,9 @@ def cycles(rng: np.random.Generator, grid: SeriesGrid, periods: np.ndarray) -> n
 
 
 def changed_levels(rng: np.random.Generator, grid: SeriesGrid, periods: np.ndarray) -> np.ndarray:
-    """Draws positive series whose level changes by a factor, at once or over a while: up to three
-    times. Walk, season and noise are shares of the level, so that little moves after a crash.
+    """Draws positive series whose level changes by a factor, up to three times, soon or slowly.
+
+    Walk, season and noise are shares of the level, so that little moves after a crash.
     """
     n = len(periods)
     time = grid.time / grid.num_steps
