@@ -342,9 +342,15 @@ def _take_weights(start: str, model: Taylorformer, weights: Sequence[np.ndarray]
 def _record(
     settings: PriorSettings, model: Taylorformer, progress: TrainingProgress, folder: Path
 ) -> dict[str, Any]:
+    start = {}
+    if settings.start is not None and Path(settings.start).suffix:
+        # Where the file lies says nothing elsewhere; what is in it does.
+        start["start_sha256"] = hashlib.sha256(Path(settings.start).read_bytes()).hexdigest()
+        settings = dataclasses.replace(settings, start=Path(settings.start).name)
     return {
         "command": settings.command,
         "settings": settings.get_config(),
+        **start,
         "parameters": int(sum(np.prod(weight.shape) for weight in model.trainable_weights)),
         "iterations": progress.steps,
         "seconds": {"training": round(progress.seconds, 1)},

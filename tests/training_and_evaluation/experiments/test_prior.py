@@ -1,6 +1,7 @@
 """The training on synthetic series: on record, stable at the start, resumed to the last bit."""
 
 import dataclasses
+import hashlib
 import json
 import shlex
 
@@ -104,7 +105,9 @@ def test_a_training_begins_with_the_weights_of_another(whole, tmp_path):
     folder, _ = whole
     start = folder / "prior" / "prior.keras"
     settings = _settings(start=str(start), seed=1, iterations=2, learning_rate=1e-9)
-    train_prior(settings, tmp_path, show_progress=False)
+    record = train_prior(settings, tmp_path, show_progress=False)
+    assert record["settings"]["start"] == "prior.keras" and str(folder) not in record["command"]
+    assert record["start_sha256"] == hashlib.sha256(start.read_bytes()).hexdigest()
     one, two = (taylorformer.load_model(path) for path in (start, tmp_path / "prior/prior.keras"))
     # The statistics of the normalisers move without the learning rate.
     for first, second in zip(one.trainable_weights, two.trainable_weights, strict=True):
