@@ -14,7 +14,7 @@ PRESET = "prior"
 
 
 def make_forecaster(
-    seasons: int | str | list[int] | None, model: str | None = None, mirrored: bool = False
+    seasons: int | str | list[int] | None, model: str | None = None, mirrored: bool | None = None
 ) -> Any:
     """Returns the forecaster that needs no fit.
 
@@ -22,7 +22,7 @@ def make_forecaster(
         seasons: steps of one or several; None: there is none; "auto": they are detected.
         model: other weights than those that are shipped: a folder or a file. None: the shipped
             ones.
-        mirrored: see `PretrainedForecaster`.
+        mirrored: see `PretrainedForecaster`; None: as is usual for the weights.
     """
     return Forecaster.from_preset(model or PRESET, horizon=None, seasons=seasons, mirrored=mirrored)
 
