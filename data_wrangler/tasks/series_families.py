@@ -529,7 +529,7 @@ def cycles(rng: np.random.Generator, grid: SeriesGrid, periods: np.ndarray) -> n
 
 
 def changed_levels(rng: np.random.Generator, grid: SeriesGrid, periods: np.ndarray) -> np.ndarray:
-    """Draws positive series whose level changes by a factor, up to three times, soon or slowly.
+    """Draws positive series whose level changes by a factor, mostly falls, up to three times.
 
     Walk, season and noise are shares of the level, so that little moves after a crash.
     """
@@ -538,7 +538,8 @@ def changed_levels(rng: np.random.Generator, grid: SeriesGrid, periods: np.ndarr
     level = rng.normal(0, 0.7, (n, 1)) * (rng.random((n, 1)) < 0.5) * time
     for share in (1.0, 0.5, 0.25):
         middle, duration = rng.uniform(0, 1.1, (n, 1)), log_uniform(rng, 0.002, 0.15, (n, 1))
-        size = rng.normal(0, 1.5, (n, 1)) * (rng.random((n, 1)) < share)
+        size = np.abs(rng.normal(0, 1.5, (n, 1))) * (rng.random((n, 1)) < share)
+        size *= rng.choice([-1, 1], (n, 1), p=[0.75, 0.25])
         level += size * expit((time - middle) / duration)
     level += log_uniform(rng, 0.003, 0.15, (n, 1)) * _walk(rng, n, grid)
     sizes = log_uniform(rng, 0.02, 0.5, n) * (rng.random(n) < 0.6)
