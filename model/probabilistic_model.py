@@ -70,7 +70,7 @@ def default_optimizer() -> keras.optimizers.Optimizer:
     return keras.optimizers.Adam(LEARNING_RATE, global_clipnorm=GLOBAL_CLIPNORM)
 
 
-def _shrink_to_finite_squares(gradients: list[tf.Tensor | None]) -> list[tf.Tensor | None]:
+def shrink_to_finite_squares(gradients: list[tf.Tensor | None]) -> list[tf.Tensor | None]:
     """Makes gradients small enough that their squares do not overflow.
 
     Keras squares them to clip, and so does Adam: above about 1e19 in float32 one batch would make
@@ -809,19 +809,29 @@ class ProbabilisticModel(ModelBuiltBeforeTraining):
             seed = next_seed(self.permutation_seeds)
             batch = shuffle_targets(batch, self.target_permutations, seed)
             weights = batch.pop("weights")
-        with tf.GradientTape() as tape:
-            outputs, nll, loss = self._loss(batch, weights, training=True)
-            scaled = optimizer.scale_loss(loss * self._share_of_replica(weights))
+        outputs, nll, loss, gradients = self._gradients(optimizer, batch, weights)
         variables = self.trainable_variables
-        gradients = tape.gradient(scaled, variables)
-        if not isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
-            gradients = _shrink_to_finite_squares(gradients)
         if variables:
             optimizer.apply_gradients(zip(gradients, variables, strict=True))
         else:
             # In the words of Keras, which trains on then, too.
             warnings.warn("The model does not have any trainable weights.", stacklevel=2)
         return self._track(batch, outputs, nll, loss, weights)
+
+    def _gradients(
+        self,
+        optimizer: keras.optimizers.Optimizer,
+        batch: dict[str, tf.Tensor],
+        weights: tf.Tensor,
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor, list[tf.Tensor | None]]:
+        """Returns what `_loss` does, and the gradients of the trainable weights for one step."""
+        with tf.GradientTape() as tape:
+            outputs, nll, loss = self._loss(batch, weights, training=True)
+            scaled = optimizer.scale_loss(loss * self._share_of_replica(weights))
+        gradients = tape.gradient(scaled, self.trainable_variables)
+        if not isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+            gradients = shrink_to_finite_squares(gradients)
+        return outputs, nll, loss, gradients
 
     @staticmethod
     def _share_of_replica(weights: tf.Tensor) -> tf.Tensor | float:

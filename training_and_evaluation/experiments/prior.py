@@ -268,8 +268,11 @@ def train_prior(
         )
     folder.mkdir(parents=True, exist_ok=True)
     model = settings.make_model()
+    start_hash = None
     if settings.start is not None:
         _start_from(settings.start, model)
+        # Now, as the file may be gone when the training ends.
+        start_hash = _file_hash(settings.start) if Path(settings.start).suffix else None
     model.compile(settings.plan.make_optimizer())
     validation = synthetic_series_tasks(
         settings.batch_size,
@@ -303,8 +306,15 @@ def train_prior(
     plain.set_weights(model.get_weights())
     plain.save(folder / MODEL_FILE)
     return write_json(
-        _KIND, folder / RECORD_FILE, _record(settings, model, progress, folder), indent=1
+        _KIND,
+        folder / RECORD_FILE,
+        _record(settings, model, progress, folder, start_hash),
+        indent=1,
     )
+
+
+def _file_hash(path: str | os.PathLike[str]) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def _start_from(start: str, model: Taylorformer) -> None:
@@ -340,12 +350,16 @@ def _take_weights(start: str, model: Taylorformer, weights: Sequence[np.ndarray]
 
 
 def _record(
-    settings: PriorSettings, model: Taylorformer, progress: TrainingProgress, folder: Path
+    settings: PriorSettings,
+    model: Taylorformer,
+    progress: TrainingProgress,
+    folder: Path,
+    start_hash: str | None,
 ) -> dict[str, Any]:
     start = {}
-    if settings.start is not None and Path(settings.start).suffix:
+    if settings.start is not None and start_hash is not None:
         # Where the file lies says nothing elsewhere; what is in it does.
-        start["start_sha256"] = hashlib.sha256(Path(settings.start).read_bytes()).hexdigest()
+        start["start_sha256"] = start_hash
         settings = dataclasses.replace(settings, start=Path(settings.start).name)
     return {
         "command": settings.command,
@@ -356,7 +370,7 @@ def _record(
         "seconds": {"training": round(progress.seconds, 1)},
         "processor": devices(),
         "curve": [_point(row) for row in progress.history],
-        "sha256": hashlib.sha256((folder / MODEL_FILE).read_bytes()).hexdigest(),
+        "sha256": _file_hash(folder / MODEL_FILE),
     }
 
 

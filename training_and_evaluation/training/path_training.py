@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from taylorformer.data_wrangler.batch import tile_points
 from taylorformer.data_wrangler.checks import check_integer, check_number
+from taylorformer.model.probabilistic_model import shrink_to_finite_squares
 from taylorformer.model.replica_seed import next_seed
 from taylorformer.model.sampling.taylorformer_loop import TaylorformerLoop
 from taylorformer.model.taylorformer import Taylorformer
@@ -78,6 +79,7 @@ class PathTrainedTaylorformer(Taylorformer):
             seed: int64 scalar, of the samples.
         """
         batch = tile_points(self._first_ones(batch))
+        weights = self._sequence_weights(batch, None)
         y_target = batch.pop("y_target")
         shape = tf.shape(batch["x_target"])
         order = tf.tile(tf.range(shape[1])[tf.newaxis], [shape[0], 1])
@@ -92,16 +94,15 @@ class PathTrainedTaylorformer(Taylorformer):
             for first in range(second)
         ]
         spread = tf.reduce_mean(tf.stack(apart), axis=0)
-        mask = tf.cast(batch["target_mask"], tf.float32)[..., tf.newaxis] * tf.ones_like(y_target)
-        count = tf.reduce_sum(mask, axis=[1, 2])
+        mask = batch["target_mask"]
         crps, spread = (
-            tf.math.divide_no_nan(tf.reduce_sum(mask * values, axis=[1, 2]), count)
+            self._per_point(
+                tf.reduce_sum(tf.where(mask, tf.reduce_mean(values, axis=-1), 0.0), axis=1), mask
+            )
             for values in (error - 0.5 * spread, spread)
         )
         scores = crps / (tf.stop_gradient(spread) + _LEAST_SPREAD)
-        return tf.math.divide_no_nan(
-            tf.reduce_sum(scores), tf.reduce_sum(tf.cast(count > 0, tf.float32))
-        )
+        return tf.math.divide_no_nan(tf.reduce_sum(weights * scores), tf.reduce_sum(weights))
 
     def _first_ones(self, batch: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Leaves out the later sequences and targets."""
@@ -110,28 +111,24 @@ class PathTrainedTaylorformer(Taylorformer):
             some[name] = some[name][:, : self.path_targets]
         return some
 
-    def _gradient_step(
-        self, optimizer: keras.optimizers.Optimizer, batch: dict[str, tf.Tensor], sample_weight: Any
-    ) -> dict[str, tf.Tensor]:
-        weights = self._sequence_weights(batch, sample_weight)
-        with tf.GradientTape() as tape:
-            outputs, nll, loss = self._loss(batch, weights, training=True)
-        variables = self.trainable_variables
-        of_likelihood = tape.gradient(loss, variables)
+    def _gradients(
+        self,
+        optimizer: keras.optimizers.Optimizer,
+        batch: dict[str, tf.Tensor],
+        weights: tf.Tensor,
+    ) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor, list[tf.Tensor | None]]:
+        outputs, nll, loss, of_likelihood = super()._gradients(optimizer, batch, weights)
         numbers = tf.cast(next_seed(self.path_seeds), tf.int64)
         with tf.GradientTape() as tape:
             score = self.path_score(batch, numbers[0] * 2**32 + numbers[1])
-        of_paths = tape.gradient(score, variables, unconnected_gradients="zero")
-        of_likelihood, of_paths = (_clipped(one) for one in (of_likelihood, of_paths))
+        of_paths = shrink_to_finite_squares(
+            tape.gradient(score, self.trainable_variables, unconnected_gradients="zero")
+        )
+        of_likelihood, of_paths = (
+            tf.clip_by_global_norm(one, 1.0)[0] for one in (of_likelihood, of_paths)
+        )
         gradients = [
             one + self.path_weight * other
             for one, other in zip(of_likelihood, of_paths, strict=True)
         ]
-        optimizer.apply_gradients(zip(gradients, variables, strict=True))
-        return self._track(batch, outputs, nll, loss, weights)
-
-
-def _clipped(gradients: list[tf.Tensor]) -> list[tf.Tensor]:
-    """Clips to the norm 1; a gradient that is not finite becomes 0, and costs one step."""
-    gradients, norm = tf.clip_by_global_norm(gradients, 1.0)
-    return [tf.where(tf.math.is_finite(norm), one, tf.zeros_like(one)) for one in gradients]
+        return outputs, nll, loss, gradients
