@@ -262,6 +262,7 @@ def test_demo_passes_its_options_on(command, demo, tmp_path, monkeypatch):
     assert command("demo", *options) == (0, "", "")
     usual = {"output": Path("runs/demo"), "seed": 0, "steps": 300, "num_samples": 100}
     others = {"output": Path("other"), "seed": 3, "steps": 5, "num_samples": 7}
+    assert not any(call.pop("console").quiet for call in demo[0])
     assert demo[0] == [{**usual, "overwrite": False}, {**others, "overwrite": False}]
 
 

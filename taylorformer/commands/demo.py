@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from taylorformer.commands import options
 from taylorformer.commands.outputs import check_output_folder, overwrite_option
@@ -20,4 +21,11 @@ def demo(output: Path, seed: int, steps: int, samples: int, overwrite: bool) -> 
     options.start_tensorflow()
     from taylorformer.training_and_evaluation.forecasting.demo import run_demo
 
-    run_demo(output=output, seed=seed, steps=steps, num_samples=samples, overwrite=overwrite)
+    run_demo(
+        output=output,
+        seed=seed,
+        steps=steps,
+        num_samples=samples,
+        overwrite=overwrite,
+        console=Console(),
+    )

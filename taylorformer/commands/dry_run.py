@@ -89,12 +89,21 @@ def show_plan(
         seasons: those that were named, see `choose_seasons`.
 
     Raises:
-        ValueError: rows in disorder, or too few rows for `spec`.
+        ValueError: rows in disorder, or too few rows for `spec` or for any window.
     """
     from taylorformer.data_wrangler.tables.split import PARTS, Split, panel_window_starts
+    from taylorformer.training_and_evaluation.forecasting.training_parts import refuse_short_parts
 
     panel = _show_read(frame, columns, disorder, seasons)
     splits = [Split.chronological(series.num_rows, fractions) for series in panel.series]
+    if spec is None:
+        refuse_short_parts(
+            [
+                int(count)
+                for series, split in zip(panel.series, splits, strict=True)
+                for count in series.observed[: split.train_end].sum(axis=0)
+            ]
+        )
     for part in PARTS:
         sizes = [len(split.rows(part)) for split in splits]
         label = f"{part:<{_LABEL_WIDTH}}"

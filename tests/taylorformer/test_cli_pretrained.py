@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import one_line
 from forecasting import tiny_prior
 
 
@@ -43,6 +44,17 @@ def test_the_dry_run_says_which_season(run, path):
     assert "(named)" in out
     code, out, _ = run("forecast", path, "--dry-run", "--season", "none")
     assert "season      none" in out
+
+
+def test_the_dry_run_of_a_training_refuses_what_the_training_refuses(run, tmp_path):
+    path = tmp_path / "two.csv"
+    days = pd.date_range("2020-01-01", periods=2)
+    pd.DataFrame({"day": days, "y": [1.0, 2.0]}).to_csv(path, index=False)
+    for options in ((), ("--dry-run",)):
+        code, _, error = run("fit", path, "--model", tmp_path / "model", *options)
+        expected = "at least 3 values in its training part. Received: 1 values"
+        assert code == 2 and expected in one_line(error)
+    assert not (tmp_path / "model").exists()
 
 
 @pytest.mark.slow

@@ -89,6 +89,7 @@ def run_demo(
     settings: DemoSettings | None = None,
     *,
     overwrite: bool = False,
+    console: Console | None = None,
 ) -> None:
     """Forecasts held-out years of the Mauna Loa record without training, then with it.
 
@@ -110,6 +111,7 @@ def run_demo(
         num_samples: S, samples a forecast.
         settings: everything else. None: `DemoSettings()`.
         overwrite: replace files of these names.
+        console: where progress and results are shown. None: nowhere.
 
     Raises:
         TypeError, ValueError: an argument outside its range.
@@ -124,7 +126,7 @@ def run_demo(
     for name in FILES:
         refuse_existing(output / name, overwrite, "output")
     output.mkdir(parents=True, exist_ok=True)
-    console = Console()
+    console = console or Console(quiet=True)
     started = time.perf_counter()
 
     series = load_mauna_loa_co2()

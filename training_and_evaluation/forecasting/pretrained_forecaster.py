@@ -87,8 +87,10 @@ from taylorformer.training_and_evaluation.forecasting.table_reading import (
     without_left_out,
 )
 from taylorformer.training_and_evaluation.forecasting.training_parts import (
+    FEWEST_BEFORE,
     TrainingPart,
     ValidationWindows,
+    refuse_short_parts,
     training_parts,
 )
 from taylorformer.training_and_evaluation.forecasting.training_seen import Borders
@@ -110,8 +112,6 @@ _TEST_SHARE = 0.2
 # shapes: of 8 up to 64 rows, of 16 up to 128.
 _MULTIPLES = ((64, 8), (128, 16))
 _LARGEST_MULTIPLE = 32
-# A training window has at least so many context rows.
-_FEWEST_BEFORE = 2
 # At most so many windows measure the scale of naive lines.
 _MOST_NAIVE_WINDOWS = 1024
 
@@ -398,18 +398,14 @@ class PretrainedForecaster(BaseEstimator):
             horizon = self._usual_horizon([part.training for part in parts], seasons)
         # Half of a short training part at most, so that something comes before it.
         num_targets = min(horizon, max(max(part.num_training for part in parts) // 2, 1))
-        need = num_targets + _FEWEST_BEFORE
+        need = num_targets + FEWEST_BEFORE
         short = [part for part in parts if part.num_training < need]
         odd.leave_out(
             dict.fromkeys(part.owner for part in short),
             f"fewer than {need} values in the training part",
         )
         parts = [part for part in parts if part.owner not in odd.left_out]
-        if not parts:
-            raise ValueError(
-                f"`data` must hold a series of at least {need} values in its training part. "
-                f"Received: {listed([f'{part.num_training} values' for part in short])}"
-            )
+        refuse_short_parts([part.num_training for part in parts or short], num_targets)
         return _ChosenParts(parts, odd.kept(panel), splits, odd, horizon, num_targets)
 
     # Forecasts and scores.

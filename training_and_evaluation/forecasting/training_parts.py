@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from taylorformer.data_wrangler.checks import listed
 from taylorformer.data_wrangler.tables.context_batches import SHORTEST_CONTEXT
 from taylorformer.data_wrangler.tables.context_scaler import FURTHEST_TRAINED
 from taylorformer.data_wrangler.tables.context_windows import ContextWindows
 from taylorformer.data_wrangler.tables.seasons import Seasons
 from taylorformer.data_wrangler.tables.series import Series
 from taylorformer.data_wrangler.tables.split import Split, evenly_spaced
+
+FEWEST_BEFORE = 2
+"""So many values at least come before the targets of a training window."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -55,6 +59,21 @@ def training_parts(
             seasons = choose(alone.take(rows[:count]), 0)
             parts.append(TrainingPart(one.name, alone.take(rows), count, seasons))
     return parts
+
+
+def refuse_short_parts(counts: Sequence[int], num_targets: int = 1) -> None:
+    """Raises ValueError unless a training part has enough values for one window.
+
+    Args:
+        counts: how many values the training part of each series has.
+        num_targets: of a window.
+    """
+    need = num_targets + FEWEST_BEFORE
+    if max(counts, default=0) < need:
+        raise ValueError(
+            f"`data` must hold a series of at least {need} values in its training part. "
+            f"Received: {listed([f'{count} values' for count in counts])}"
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from forecasting import tiny_prior
+from rich.console import Console
 
 from taylorformer.data_wrangler.tables.files import load_mauna_loa_co2
 from taylorformer.training_and_evaluation.forecasting import demo
@@ -27,9 +28,17 @@ def settings(tmp_path_factory):
 def run(settings, tmp_path_factory):
     """Runs the demonstration once; gives its folder and what it showed."""
     output = tmp_path_factory.mktemp("demo") / "new" / "folder"
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as shown:
-        patch.setenv("COLUMNS", "120")
-        demo.run_demo(output, seed=3, steps=2, num_samples=4, settings=settings)
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()) as silent:
+        demo.run_demo(
+            output,
+            seed=3,
+            steps=2,
+            num_samples=4,
+            settings=settings,
+            console=Console(file=shown, width=120),
+        )
+    assert not silent.getvalue()
     return output, shown.getvalue()
 
 
