@@ -40,6 +40,7 @@ class ContextWindows(PanelWindows):
         periods: of the seasons.
         support: which values the column can have. None: all real numbers.
         covariates: how those of the series are scaled; they are further dimensions of x.
+        num_read: so many of the last context rows are read, those before are masked. None: all.
 
     Raises:
         ValueError: several columns, or another number of covariates.
@@ -52,6 +53,7 @@ class ContextWindows(PanelWindows):
         periods: Periods,
         support: ValueSupport | None = None,
         covariates: CovariateScaling = NO_COVARIATES,
+        num_read: int | None = None,
     ) -> None:
         panel = as_panel(data)
         if panel.num_columns != 1 or panel.num_covariates != covariates.num_covariates:
@@ -63,12 +65,16 @@ class ContextWindows(PanelWindows):
             support = None
         super().__init__(panel, spec, support)
         self.covariates = covariates
+        self.num_read = spec.context_length if num_read is None else num_read
         self._scaler = ContextScaler(support, covariates)
         self._periods = periods
         self._periods_of: dict[tuple[int, int], np.ndarray] = {}
 
     def context_rows(self, starts: Any) -> np.ndarray:
-        """Returns the rows of the context, `[B, N_C]` int64; the first one for those before it."""
+        """Returns the rows of the context, `[B, N_C]` int64.
+
+        In front of those that are read the first of them is repeated.
+        """
         starts = self._check_starts(starts)
         rows = starts[:, np.newaxis] + np.arange(self.spec.context_length)
         return np.maximum(rows, self._first_rows(starts)[:, np.newaxis])
@@ -112,16 +118,17 @@ class ContextWindows(PanelWindows):
         return self._scaler.value_scaling(values, self._observed_context(starts))
 
     def _observed_context(self, starts: np.ndarray) -> np.ndarray:
-        """Returns which context rows have a value, `[B, N_C]`; those before a series have none."""
+        """Returns which context rows are read and have a value, `[B, N_C]`."""
         rows = self.context_rows(starts)
         is_row = starts[:, np.newaxis] + np.arange(self.spec.context_length) == rows
         observed: np.ndarray = self.panel.observed[rows] & is_row
         return observed
 
     def _first_rows(self, starts: np.ndarray) -> np.ndarray:
-        """Returns the first row of the series of each window, `[B]`."""
-        numbers = self.panel.series_of(starts + self.spec.context_length)
-        return self.panel.offsets[numbers]
+        """Returns the first row that is read of each window, `[B]`."""
+        first_targets = starts + self.spec.context_length
+        offsets = self.panel.offsets[self.panel.series_of(first_targets)]
+        return np.maximum(offsets, first_targets - self.num_read)
 
     def _check_starts(self, starts: Any) -> np.ndarray:
         starts = as_row_numbers(starts)

@@ -99,9 +99,9 @@ def show_plan(
     if spec is None:
         refuse_short_parts(
             [
-                int(count)
+                int(series.column(column).observed[: split.train_end].sum())
                 for series, split in zip(panel.series, splits, strict=True)
-                for count in series.observed[: split.train_end].sum(axis=0)
+                for column in range(series.num_columns)
             ]
         )
     for part in PARTS:

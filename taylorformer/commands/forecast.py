@@ -311,8 +311,13 @@ def fit(
     forecaster = Forecaster(**arguments)
     checkpoint = model / _CHECKPOINT
 
+    before = _written_at(checkpoint)
+
     def advice() -> str:
-        return "The same command with --resume continues it." if checkpoint.exists() else ""
+        if not checkpoint.exists() or (_written_at(checkpoint) == before and not resume):
+            return ""
+        instead = " instead of --overwrite" if overwrite else ""
+        return f"The same command with --resume{instead} continues it."
 
     with options.stoppable(advice), WorkProgress("Training") as progress:
         forecaster.fit(
@@ -330,6 +335,11 @@ def fit(
     for command, output in (("forecast", "forecast.csv"), ("backtest", "backtest")):
         words = ["taylorformer", command, table.file, "--model", str(model), *table.words]
         click.echo(f"  {shlex.join([*words, '--output', output])}")
+
+
+def _written_at(path: Path) -> int | None:
+    """Returns when a file was written, None where there is none."""
+    return path.stat().st_mtime_ns if path.exists() else None
 
 
 def _show_plan(
@@ -390,17 +400,26 @@ def _show_training(forecaster: "Forecaster") -> None:
     rows = sum(series["rows"] for series in report["series"].values())
     masked = sum(series["masked_rows"] for series in report["series"].values())
     click.echo(f"Read {rows} rows; {masked} of them lack a value and are masked.")
+    share, windows = report.get("share", 1), report["num_validation_windows"]
+    kept = f"those of step {report['best_step']}"
+    if not share:
+        kept = (
+            f"the pretrained ones: no others forecast {windows} validation windows clearly better"
+        )
+    elif not windows:
+        kept = "those of the last step"
+    else:
+        if share < 1:
+            kept = f"at {share:.0%} of the way from the pretrained ones to {kept}"
+        kept += f", chosen on {windows} validation windows"
     click.echo(
         f"Trained {report['training_steps']} steps on {report['num_training_windows']} windows; "
-        f"the weights kept are those of step {report['best_step']}, chosen on "
-        f"{report['num_validation_windows']} validation windows."
+        f"the weights kept are {kept}."
     )
-    if report.get("kept"):
+    if share and report.get("kept"):
         ((score, after),) = report["kept"].items()
-        click.echo(
-            f"The weights kept lie at {report['share']:.0%} of the way to these from the old ones; "
-            f"{score.replace('_', ' ')} {report['start'][score]:.4g} before, {after:.4g} now."
-        )
+        before = report["start"][score]
+        click.echo(f"{score.replace('_', ' ').capitalize()}: {before:.4g} before, {after:.4g} now.")
     if "seasons" in report:
         click.echo(f"Time features: the phases of seasons, {report['seasons']}.")
     _show_left_out("the training", report["left_out"])
@@ -516,7 +535,7 @@ def forecast(
     result.save(output, quantiles, overwrite=overwrite)
     save_figure(figure, picture, overwrite=overwrite)
     if result.seasons:
-        _show_seasons(result)
+        _show_seasons(result, "pretrained" if source.is_pretrained else "trained")
     click.echo(f"Wrote {output} and {picture}: {samples} samples.")
     _show_left_out("the forecast", result.left_out)
 
@@ -526,8 +545,8 @@ def _name_of(forecaster: "Forecaster | PretrainedForecaster") -> str:
     return type(forecaster.model_).__name__
 
 
-def _show_seasons(result: "Forecast") -> None:
-    """Says how many rows are forecast, and with which seasons."""
+def _show_seasons(result: "Forecast", kind: str) -> None:
+    """Says how many rows are forecast, by what kind of model, and with which seasons."""
     horizons = sorted({len(stamps) for stamps in result.stamps})
     rows = " to ".join(str(count) for count in dict.fromkeys([horizons[0], horizons[-1]]))
     texts = [one.describe() for every in result.seasons for one in every]
@@ -537,7 +556,7 @@ def _show_seasons(result: "Forecast") -> None:
         text if len(texts) == 1 else f"{text} ({counts[text]} of {len(texts)})" for text in shown
     )
     more = f"; {len(counts) - len(shown)} more" if len(counts) > len(shown) else ""
-    click.echo(f"Forecast of {rows} rows by the pretrained model; seasons: {seasons}{more}.")
+    click.echo(f"Forecast of {rows} rows by the {kind} model; seasons: {seasons}{more}.")
 
 
 class _Source:
@@ -604,6 +623,11 @@ class _Source:
     def roles(self) -> dict[str, Any]:
         """The arguments of a pretrained forecaster that say which column is what."""
         return _roles_of(self.columns) if self._takes_columns else {}
+
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether the model has seen no table yet."""
+        return self._takes_columns
 
     def show(self) -> None:
         """Says what would be read, and which seasons the rows show."""

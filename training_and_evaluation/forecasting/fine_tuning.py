@@ -297,9 +297,14 @@ def drawn_back(
     """
     after = model.get_weights()
     scores = {}
-    for share in (0.0, *sorted(shares), 1.0):
-        model.set_weights(_between(before, after, share))
-        scores[share] = score.by_window()
+    try:
+        for share in (0.0, *sorted(shares), 1.0):
+            model.set_weights(_between(before, after, share))
+            scores[share] = score.by_window()
+    except BaseException:
+        # A user who stops here has the best weights, as at any other time.
+        model.set_weights(after)
+        raise
     best = min(scores, key=lambda share: float(np.nan_to_num(np.mean(scores[share]), nan=np.inf)))
     count = score.num_disjoint
     width = stats.t.ppf(_ONE_DEVIATION, count - 1) / np.sqrt(count) if count > 1 else np.inf

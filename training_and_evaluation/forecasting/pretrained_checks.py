@@ -119,13 +119,19 @@ def describe_not_shown(chosen: Mapping[str, tuple[Seasons, ...]]) -> str:
     return f"the rows do not show the season that was named ({which}){of}; it is used"
 
 
-def describe_suspects(names: Sequence[str]) -> str:
-    """Names the series that the model does not understand."""
+def describe_suspects(names: Sequence[str], is_trained: bool) -> str:
+    """Names the series that the model does not understand.
+
+    Args:
+        names: of the series.
+        is_trained: whether the model was trained on the table.
+    """
     if not names:
         return ""
     which = "the rows" if list(names) == [""] else listed([repr(name) for name in names])
+    training = "" if is_trained else "; `Forecaster(...).fit(...)` trains a model on the table"
     return (
         f"one-step forecasts inside the context of {which} are worse than those of the naive "
         "line: the model does not understand what it reads, and `backtest` shows which forecast "
-        "is better; `Forecaster(...).fit(...)` trains a model on the table"
+        f"is better{training}"
     )

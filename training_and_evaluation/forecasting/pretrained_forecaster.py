@@ -131,7 +131,8 @@ class PretrainedForecaster(BaseEstimator):
         preset: the name of the weights, see `PRETRAINED`, or the path of a `.keras` file that
             `taylorformer experiment prior` wrote.
         horizon: N_T, rows to forecast. None: one season, where a season is shorter than 97 rows;
-            else a tenth of the rows, at least 6 and at most 96; of several series the median.
+            else a tenth of the rows, at least 6 and at most 96; of several series the median. It is
+            chosen on the table of a forecast, unless `fit` has chosen it on its own.
         context_length: the most rows that a forecast reads. None: 160, or two and a half of the
             longest season where these are more, up to 700.
         seasons: "auto": those that the rows show, see `choose_seasons`; None: there are none; a
@@ -329,16 +330,22 @@ class PretrainedForecaster(BaseEstimator):
             covariates,
             tuning.balance,
         )
-        # In a short validation part shorter windows, so that there are some of them.
-        num_scored = min(chosen.horizon, -(-max(part.num_validation for part in parts) // 2))
+        # In a short validation part shorter windows, so that there are two that do not overlap.
+        num_scored = min(chosen.horizon, max(part.num_validation for part in parts) // 2)
         windows = ContextWindows(
             Panel([part.series for part in parts]),
             WindowSpec(_rounded_up(longest), max(num_scored, 1)),
             lambda number, _: parts[number].seasons.padded,
             support,
             covariates,
+            longest,
         )
         validation = ValidationWindows.of(parts, windows, tuning.validation_windows)
+        if fractions[1] and not len(validation):
+            warn_user(
+                "the validation part has no window with a value to predict, so nothing says "
+                "whether training helps: the last weights are kept, whatever they are worth"
+            )
         model = with_wider_x(self._preset.load(), covariates.num_covariates)
         sampled = _mirrored(model) if self._is_mirrored else model
         progress, kept = TrainingProgress(), KeptWeights(1.0)
@@ -371,6 +378,7 @@ class PretrainedForecaster(BaseEstimator):
                     "series": {one.name: one.missing_summary() for one in chosen.series},
                     "left_out": chosen.odd.left_out,
                     "notes": chosen.odd.notes,
+                    "horizon": chosen.horizon,
                     "num_training_windows": len(batches.first_targets),
                     "num_validation_windows": len(validation),
                     "num_weights": int(model.count_params()),
@@ -393,19 +401,24 @@ class PretrainedForecaster(BaseEstimator):
         odd = odd_in_pretrained(panel)
         splits = {one.name: Split.chronological(one.num_rows, fractions) for one in panel.series}
         parts = training_parts(odd.kept(panel), splits, self._choose)
+        refuse_short_parts([part.num_training for part in parts] or [0])
         if horizon is None:
-            seasons = {part.series.name: (part.seasons,) for part in parts}
-            horizon = self._usual_horizon([part.training for part in parts], seasons)
+            kept = odd.kept(panel)
+            horizon = self._usual_horizon(kept, {one.name: self._seasons_of(one) for one in kept})
         # Half of a short training part at most, so that something comes before it.
         num_targets = min(horizon, max(max(part.num_training for part in parts) // 2, 1))
         need = num_targets + FEWEST_BEFORE
-        short = [part for part in parts if part.num_training < need]
+        parts = [part for part in parts if part.num_training >= need]
+        owners = {part.owner for part in parts}
         odd.leave_out(
-            dict.fromkeys(part.owner for part in short),
+            [one.name for one in odd.kept(panel) if one.name not in owners],
             f"fewer than {need} values in the training part",
         )
-        parts = [part for part in parts if part.owner not in odd.left_out]
-        refuse_short_parts([part.num_training for part in parts or short], num_targets)
+        columns = [part.owner for part in parts]
+        odd.note(
+            [name for name in owners if columns.count(name) < panel.num_columns],
+            f"not trained on all targets: fewer than {need} values in the training part",
+        )
         return _ChosenParts(parts, odd.kept(panel), splits, odd, horizon, num_targets)
 
     # Forecasts and scores.
@@ -469,7 +482,7 @@ class PretrainedForecaster(BaseEstimator):
         seed = check_integer("seed", seed, SMALLEST_SEED, LARGEST_SEED)
         batch_size = check_integer("batch_size", batch_size, 1)
         horizon = check_optional_integer("horizon", horizon, 1)
-        horizon = check_optional_integer("horizon", self.horizon, 1) if horizon is None else horizon
+        horizon = self._own_horizon if horizon is None else horizon
         future_frame = None if future is None else as_frame(future, "future")
         if future_frame is not None:
             check_frame(future_frame, "future")
@@ -544,7 +557,7 @@ class PretrainedForecaster(BaseEstimator):
             guesses,
             describe_not_shown(chosen),
             one_by_one,
-            describe_suspects(suspects),
+            describe_suspects(suspects, hasattr(self, "columns_")),
         )
         return Forecast(
             samples=samples,
@@ -572,7 +585,7 @@ class PretrainedForecaster(BaseEstimator):
         one = series.column(column)
         observed = np.flatnonzero(one.observed[:num_rows])
         num_read = self._rows_to_read(len(observed), seasons)
-        rows = np.concatenate([observed, np.arange(num_rows, one.num_rows)])
+        rows = np.concatenate([observed[-num_read:], np.arange(num_rows, one.num_rows)])
         return _Job(
             index,
             column,
@@ -661,7 +674,7 @@ class PretrainedForecaster(BaseEstimator):
             step: rows from one window to the next, counted back from the last one. None: the
                 horizon, so that no target is scored twice.
             num_windows: at most this many for each series, the last ones. None: all.
-            horizon: N_T, None: as the class says.
+            horizon: N_T. None: as the class says; after `fit` at most the rows of the part.
             num_samples: S. 0: only the teacher-forced scores.
             seed: of the samples.
             batch_size: windows to draw at once.
@@ -681,7 +694,6 @@ class PretrainedForecaster(BaseEstimator):
         if part != PARTS[-1] and not hasattr(self, "borders_"):
             raise ValueError(f"`part` must be 'test' before `fit`. Received: part={part!r}")
         horizon = check_optional_integer("horizon", horizon, 1)
-        horizon = check_optional_integer("horizon", self.horizon, 1) if horizon is None else horizon
         step = check_optional_integer("step", step, 1)
         num_windows = check_optional_integer("num_windows", num_windows, 1)
         table = self._read(
@@ -702,8 +714,13 @@ class PretrainedForecaster(BaseEstimator):
         scored = {one.name: self._scored(one, part) for one in odd.kept(table.panel)}
         before = [one.take(slice(max(scored[one.name].start, 1))) for one in odd.kept(table.panel)]
         chosen = {one.name: self._seasons_of(one) for one in before}
+        longest_part = max(len(rows) for rows in scored.values())
         if horizon is None:
-            horizon = self._usual_horizon(before, chosen)
+            own = self._own_horizon
+            horizon = self._usual_horizon(before, chosen) if own is None else own
+            if self.horizon is None and own is not None:
+                # The horizon of the training may not fit into a short part.
+                horizon = min(horizon, max(longest_part, 1))
         supports = set(table.supports)
         if len(supports) > 1:
             raise ValueError(
@@ -720,7 +737,7 @@ class PretrainedForecaster(BaseEstimator):
             one.name: _first_targets(
                 one,
                 scored[one.name],
-                spec,
+                WindowSpec(rows, horizon),
                 step,
                 num_windows,
                 may_begin_earlier=one.name not in getattr(self, "borders_", {}),
@@ -747,6 +764,7 @@ class PretrainedForecaster(BaseEstimator):
             self._periods_at(series),
             table.supports[0],
             self._covariate_scaling,
+            rows,
         )
         # A window is identified by its first target less N_C.
         offsets = windows.panel.offsets[:-1] - spec.context_length
@@ -859,6 +877,12 @@ class PretrainedForecaster(BaseEstimator):
             return Seasons(time_unit=series.time_unit)
         rows = self.context_length or self._preset.longest_context
         return choose_seasons(series, self.seasons, column, rows)
+
+    @property
+    def _own_horizon(self) -> int | None:
+        """The horizon that was given, or that of the training."""
+        horizon = check_optional_integer("horizon", self.horizon, 1)
+        return getattr(self, "report_", {}).get("horizon") if horizon is None else horizon
 
     def _usual_horizon(
         self, series: Sequence[Series], chosen: Mapping[str, tuple[Seasons, ...]]
@@ -986,7 +1010,12 @@ class PretrainedForecaster(BaseEstimator):
         from taylorformer.training_and_evaluation.forecasting.serving import export_pretrained
 
         check_export_folder(folder, overwrite, "folder")
-        support = self._support(1)
+        # The same bound for all targets may be given as a list.
+        bounds = (
+            one[0] if isinstance(one, (list, tuple)) and len(set(one)) == 1 else one
+            for one in (self.lower, self.upper, self.integers)
+        )
+        support = ValueSupport.of(*bounds, num_columns=1)
         export_pretrained(
             self.model_,
             None if support.is_everything else support,
@@ -1048,7 +1077,7 @@ class _Job:
     Attributes:
         index: of the series in the panel.
         column: of the target.
-        series: the rows of this column that have a value, then the rows to predict.
+        series: the rows to read, which have a value, then the rows to predict.
         num_targets: how many rows to predict.
         seasons: of the column.
         num_read: how many rows to read.
@@ -1090,7 +1119,7 @@ def _first_targets(
     Args:
         series: the series.
         scored: the rows whose targets are scored.
-        spec: N_C and N_T.
+        spec: how many rows are read, and N_T.
         step: rows from one window to the next; None: the horizon.
         num_windows: at most so many, the last ones.
         may_begin_earlier: score rows before them too, where they are fewer than a horizon.

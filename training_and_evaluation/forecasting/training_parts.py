@@ -48,7 +48,15 @@ class TrainingPart:
 def training_parts(
     series: Sequence[Series], splits: Mapping[str, Split], choose: Callable[[Series, int], Seasons]
 ) -> list[TrainingPart]:
-    """Returns the columns of series as they are trained on: rows without a value are left out."""
+    """Returns the columns of series as they are trained on: rows without a value are left out.
+
+    Columns without a value in the training part are not among them.
+
+    Args:
+        series: of the table.
+        splits: of each, by its name.
+        choose: returns the seasons of a column.
+    """
     parts = []
     for one in series:
         split = splits[one.name]
@@ -56,8 +64,9 @@ def training_parts(
             alone = one.column(column)
             rows = np.flatnonzero(alone.observed[: split.validation_end])
             count = int(np.searchsorted(rows, split.train_end))
-            seasons = choose(alone.take(rows[:count]), 0)
-            parts.append(TrainingPart(one.name, alone.take(rows), count, seasons))
+            if count:
+                seasons = choose(alone.take(rows[:count]), 0)
+                parts.append(TrainingPart(one.name, alone.take(rows), count, seasons))
     return parts
 
 
@@ -158,8 +167,11 @@ def _shared_out(possible: Sequence[np.ndarray], most: int) -> np.ndarray:
     """Chooses about as many rows of each series; what short ones leave over the others get.
 
     The last row of a series is the first to be chosen: its forecast is most like what users ask
-    for.
+    for. Of more series than `most` some have none, evenly spaced in the table.
     """
+    if len(possible) > most:
+        chosen_series = evenly_spaced(np.arange(len(possible)), most)
+        return np.sort([possible[number][-1] for number in chosen_series])
     chosen, left = [np.empty(0, np.int64)], most
     for number, index in enumerate(np.argsort([len(rows) for rows in possible], kind="stable")):
         count = -(-left // (len(possible) - number))

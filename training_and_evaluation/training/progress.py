@@ -109,7 +109,8 @@ def _clock(seconds: float) -> str:
 class TrainingBar(keras.callbacks.Callback):
     """Shows training steps, the training score and the best validation score on a bar.
 
-    The score is the one that chooses the weights: the nll, or the squared error.
+    The validation score is the one that chooses the weights: the nll, the squared error, or
+    another one that the training names.
 
     `resumable_fit` says where it starts; in another training the steps are those of Keras.
 
@@ -123,16 +124,21 @@ class TrainingBar(keras.callbacks.Callback):
         self._done = 0
         self._total: int | None = None
         self._best = math.inf
+        self._score: str | None = None
         self._note = ""
 
-    def start_from(self, done: int, total: int, best: float | None) -> None:
+    def start_from(
+        self, done: int, total: int, best: float | None, score: str | None = None
+    ) -> None:
         """Continues from a training that was stopped.
 
         Args:
             done: training steps that are done.
             total: training steps in all.
             best: the best validation score so far, or None.
+            score: its name in the logs. None: the usual one of the model.
         """
+        self._score = score
         self._done, self._total = done, total
         self._best = best if best is not None and math.isfinite(best) else math.inf
 
@@ -166,10 +172,12 @@ class TrainingBar(keras.callbacks.Callback):
         logs = logs or {}
         name = "nll" if getattr(self.model, "selected_by_nll", True) else self.model.mse_name
         note = f"{name} {logs[name]:.3f}" if name in logs else ""
-        if f"val_{name}" in logs:
-            score = float(logs[f"val_{name}"])
+        chooses = self._score or f"val_{name}"
+        if chooses in logs:
+            score = float(logs[chooses])
             self._best = min(self._best, score)
-            note += f", validation {score:.3f}, best {self._best:.3f}"
+            shown = "validation" if self._score is None else self._score.replace("_", " ")
+            note += f", {shown} {score:.3f}, best {self._best:.3f}"
         self._note = note
         self._show(self._epoch_steps)
         if self._total is not None:

@@ -170,9 +170,11 @@ def resumable_fit(
     if choice is not None and not progress.start:
         progress.start = choice.scores(model, validation_data)
         progress.best_weights = model.get_weights()
+    scoring = [] if choice is None or choice.score is None else [_ChoosingScore(choice)]
     for callback in callbacks:
         if isinstance(callback, TrainingBar):
-            callback.start_from(progress.steps, plan.total_steps, keeper.best_score)
+            own = choice.name if choice is not None and choice.score is not None else None
+            callback.start_from(progress.steps, plan.total_steps, keeper.best_score, own)
     try:
         for num_epochs, epoch_steps in plan.epochs_after(progress.steps):
             if keeper.out_of_patience:
@@ -184,7 +186,7 @@ def resumable_fit(
                 steps_per_epoch=epoch_steps,
                 validation_data=validation_data,
                 # The last to be called, so that the checkpoint holds what the others have done.
-                callbacks=[AveragedValidation(), *callbacks, keeper],
+                callbacks=[AveragedValidation(), *scoring, *callbacks, keeper],
                 verbose=0,
             )
             # Set by this keeper or by a callback of the user.
@@ -222,6 +224,19 @@ class WeightChoice:
         return scores
 
 
+class _ChoosingScore(keras.callbacks.Callback):
+    """Adds the score that chooses the weights to the logs of each epoch."""
+
+    def __init__(self, choice: WeightChoice) -> None:
+        super().__init__()
+        self._choice = choice
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
+        if logs is not None and self._choice.score is not None:
+            with averaged_weights(self.model):
+                logs[self._choice.name] = self._choice.score()
+
+
 class _Keeper(keras.callbacks.Callback):
     """Keeps the best weights, stops early, and writes the checkpoint."""
 
@@ -240,7 +255,6 @@ class _Keeper(keras.callbacks.Callback):
         self._fingerprint = fingerprint
         self._plan = plan
         self._names = names
-        self._choice = choice
         self._chooses = names.validation_choice if choice is None else choice.name
         self._since = time.perf_counter()
 
@@ -269,9 +283,8 @@ class _Keeper(keras.callbacks.Callback):
                 scores[f"{_VALIDATION}{name}"] = float(logs[f"val_{keras_name}"])
         if NAME in logs:
             scores[NAME] = float(logs[NAME])
-        if self._choice is not None and self._choice.score is not None:
-            with averaged_weights(self.model):
-                scores[self._choice.name] = self._choice.score()
+        if self._chooses in logs:
+            scores[self._chooses] = float(logs[self._chooses])
         best = self.best_score
         progress.epoch = epoch + 1
         now = time.perf_counter()
