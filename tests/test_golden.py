@@ -76,7 +76,7 @@ def test_a_task_set_is_read(golden):
     _check("tasks", {**inputs, "y_target": y_target})
 
 
-@pytest.mark.parametrize("version", ["prior-1"])
+@pytest.mark.parametrize("version", ["prior-1", "prior-2"])
 def test_the_weights_of_the_package_compute_what_they_did(version):
     """In user units; of each series relative to its largest value."""
     spec = importlib.util.spec_from_file_location("golden_prior", FOLDER / "prior.py")

@@ -1,6 +1,6 @@
 """Writes what the weights of the package computed when they were made, for `test_golden.py`.
 
-    python tests/golden/prior.py prior-1
+    python tests/golden/prior.py prior-2
 
 A file that is there stays as it is: the numbers belong to the weights.
 """

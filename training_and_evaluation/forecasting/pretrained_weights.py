@@ -98,8 +98,9 @@ def _describe(model: Any) -> str:
 
 
 PRETRAINED: Mapping[str, PretrainedPreset] = {
-    "prior": PretrainedPreset("prior", "prior-1"),
+    "prior": PretrainedPreset("prior", "prior-2", mirrored=True),
     "prior-1": PretrainedPreset("prior-1", "prior-1"),
+    "prior-2": PretrainedPreset("prior-2", "prior-2", mirrored=True),
 }
 """The pretrained models; a name without a number is the latest version."""
 

@@ -65,7 +65,7 @@ def test_training_begins_with_the_prior_unless_a_model_is_described(arguments, s
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"start": "other"}, "`start` must be one of 'auto', 'prior', 'prior-1'"),
+        ({"start": "other"}, "`start` must be one of 'auto', 'prior', 'prior-1', 'prior-2'"),
         ({"start": "prior", "preset": "ett"}, "Received: start='prior', preset='ett'"),
         ({"start": "x.keras", "model": "np"}, "Received: start='x.keras', model='np'"),
         ({"start": 3}, "`start` must be"),
