@@ -46,6 +46,22 @@ def test_the_dry_run_says_which_season(run, path):
     assert "season      none" in out
 
 
+@pytest.mark.filterwarnings("ignore:one-step forecasts")
+def test_what_a_training_says(run, path, weights, tmp_path):
+    options = ("--start", weights, "--model", tmp_path / "model", "--horizon", "3")
+    code, out, error = run("fit", path, *options, "--max-steps", "2")
+    assert code == 0, error
+    # Two steps of a tiny model change nothing, or little.
+    kept = "the pretrained ones: no others forecast", "of the way from the pretrained", "of step 2"
+    said = " ".join(out.split())
+    assert any(words in said for words in kept) and "Trained 2 steps" in said
+    code, out, error = run(
+        "forecast", path, "--model", tmp_path / "model", "--output", tmp_path / "forecast.csv"
+    )
+    assert code == 0, error
+    assert "Forecast of 3 rows by the trained model" in out
+
+
 def test_the_dry_run_of_a_training_refuses_what_the_training_refuses(run, tmp_path):
     path = tmp_path / "two.csv"
     days = pd.date_range("2020-01-01", periods=2)

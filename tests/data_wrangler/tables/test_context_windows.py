@@ -31,6 +31,18 @@ def test_rows_before_the_series_are_masked():
     np.testing.assert_array_equal(inputs["x_target"][1], alone["x_target"][0])
 
 
+def test_rows_before_those_that_are_read_are_masked():
+    panel = Panel([_series(30, "a"), _series(9, "b")])
+    windows = ContextWindows(panel, WindowSpec(12, 3), _no_seasons, num_read=7)
+    starts = panel.offsets[1:] - 15
+    inputs, _ = windows.batch(starts)
+    assert inputs["context_mask"].tolist() == [[False] * 5 + [True] * 7, [False] * 6 + [True] * 6]
+    alone, _ = ContextWindows(panel.series[0], WindowSpec(7, 3), _no_seasons).batch([20])
+    for name in ("x_context", "y_context"):
+        np.testing.assert_array_equal(inputs[name][0, 5:], alone[name][0])
+    np.testing.assert_array_equal(inputs["x_target"][0], alone["x_target"][0])
+
+
 def test_periods_are_asked_for_with_the_rows_that_may_be_read():
     asked = []
 

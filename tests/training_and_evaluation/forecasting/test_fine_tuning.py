@@ -103,6 +103,16 @@ def test_another_fit_reads_another_table(fitted, weights, monkeypatch):
         again.fit(_table().rename(columns={"month": "ds", "y": "sales"}))
 
 
+class _OneWeight:
+    """A model of one weight."""
+
+    def get_weights(self):
+        return self.weights
+
+    def set_weights(self, weights):
+        self.weights = weights
+
+
 class _Scores:
     """Scores of windows by the one weight of a model."""
 
@@ -126,19 +136,27 @@ class _Scores:
     ],
 )
 def test_weights_are_drawn_back_as_far_as_scores_cannot_tell(num_disjoint, by_weight, share):
-    class OneWeight:
-        def get_weights(self):
-            return self.weights
-
-        def set_weights(self, weights):
-            self.weights = weights
-
-    model = OneWeight()
+    model = _OneWeight()
     model.set_weights([np.float32(1.0)])
     scores = _Scores(model, by_weight, num_disjoint)
     kept = fine_tuning.drawn_back(model, [np.float32(0.0)], scores, [0.5])
     assert (kept.share, kept.crps) == (share, np.mean(by_weight[share]))
     assert model.get_weights() == [share]
+
+
+def test_who_stops_while_weights_are_drawn_back_has_the_best_ones():
+    class Stopped(_Scores):
+        def by_window(self):
+            if self._model.get_weights()[0] == 0.5:
+                raise KeyboardInterrupt
+            return super().by_window()
+
+    model = _OneWeight()
+    model.set_weights([np.float32(1.0)])
+    scores = Stopped(model, {0.0: [1.0, 2.0]}, 2)
+    with pytest.raises(KeyboardInterrupt):
+        fine_tuning.drawn_back(model, [np.float32(0.0)], scores, [0.5])
+    assert model.get_weights() == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -201,6 +219,85 @@ def test_counts_and_several_series(weights):
     assert set(forecaster.report_["left_out"]) == {"2"}
     samples = forecaster.forecast(table, num_samples=2).samples
     assert (samples == samples.round()).all() and samples.min() >= 0
+
+
+@pytest.fixture
+def validated(monkeypatch):
+    """Stops trainings before their first step; gives the validation windows of each."""
+    seen = []
+
+    def stop(model, sampled, batches, validation, *_, **__):
+        seen.append(validation)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fine_tuning, "fine_tune", stop)
+    return seen
+
+
+@pytest.mark.parametrize("rows", [36, 48, 60, 100])
+def test_a_short_validation_part_has_two_windows_that_do_not_overlap(weights, validated, rows):
+    """Of one alone nothing would be known, and the training would be for nothing."""
+    with pytest.raises(KeyboardInterrupt):
+        _forecaster(weights, horizon=24).fit(_table(rows))
+    score = fine_tuning.FreeRunningScore(None, validated[0], 2)
+    assert score.num_disjoint >= 2
+
+
+def test_a_series_without_values_in_the_training_part_is_left_out(weights, validated):
+    late = _table(seed=1)
+    late.loc[:49, "y"] = np.nan
+    tables = {"a": _table(), "late": late, "new": _table(1)}
+    table = pd.concat([one.assign(unique_id=name) for name, one in tables.items()])
+    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning) as warned:
+        _forecaster(weights).fit(table, id_column="unique_id")
+    text = " ".join(str(one.message) for one in warned)
+    assert "late" in text and "new" in text and "fewer than 5 values in the training part" in text
+    assert validated[0].windows.panel.names == ("a",)
+
+
+def test_a_target_without_values_in_the_training_part_is_noted(weights, validated):
+    table = _table().assign(z=np.where(np.arange(60) < 50, np.nan, 1.0 * np.arange(60)))
+    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="not trained on all"):
+        _forecaster(weights).fit(table, target_columns=["y", "z"])
+    assert validated[0].windows.panel.num_series == 1
+
+
+def test_a_validation_part_without_values_is_told_of(weights, validated):
+    table = _table()
+    table.loc[41:47, "y"] = np.nan
+    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="no window with a"):
+        _forecaster(weights).fit(table)
+    assert not len(validated[0])
+
+
+def test_the_horizon_of_a_training_is_that_of_its_forecasts(weights, tmp_path):
+    table = _table(40)
+    trained = Forecaster.from_preset(str(weights))
+    trained.fit(table, tuning=FineTuning(**_TUNING), **_EAGERLY)
+    assert trained.report_["horizon"] == 12
+    trained.save(tmp_path)
+    for one in (trained, Forecaster.load(tmp_path)):
+        # Of so few rows alone it would be 6.
+        assert one.forecast(table[:20], num_samples=2).samples.shape[2] == 12
+        assert one.forecast(table, horizon=2, num_samples=2).samples.shape[2] == 2
+    # The test part has eight rows.
+    assert trained.backtest(table, num_samples=2).num_scored_points == 8
+
+
+@pytest.mark.parametrize("context_length", [10, 70])
+def test_rows_before_the_context_are_not_read(weights, context_length):
+    """Not where N_C is rounded up, either."""
+    forecaster = _forecaster(weights, context_length=context_length, seasons=None)
+    table, other = _table(120), _table(120)
+    other.loc[: 119 - context_length, "y"] += 30
+    one, two = (forecaster.forecast(each, num_samples=2).samples for each in (table, other))
+    np.testing.assert_array_equal(one, two)
+    # The window of the back-test ends with the table.
+    table, other = _table(120), _table(120)
+    other.loc[: 116 - context_length, "y"] += 30
+    scores = [forecaster.backtest(each, num_windows=1, num_samples=2) for each in (table, other)]
+    one, two = (each.scores["free_running_crps"].iloc[0] for each in scores)
+    assert one == two
 
 
 def test_the_length_of_the_table_says_how_it_is_trained(weights, monkeypatch):

@@ -42,6 +42,15 @@ def test_all_windows_of_one_series_lie_in_its_validation_part():
     assert _first_targets(_validation([(20, 7)], most=2)) == [20, 23]
 
 
+def test_of_more_series_than_windows_some_have_one_evenly_spaced_in_the_table():
+    validation = _validation([(20, 6)] * 4 + [(20, 12)] * 4, most=4)
+    numbers = validation.windows.panel.series_of(validation.starts + 8)
+    assert len(set(numbers)) == 4 and min(numbers) < 4 <= max(numbers)
+    # Each is the last one of its series.
+    ends = validation.windows.panel.offsets[1:][numbers]
+    assert (ends == validation.starts + 8 + 4).all()
+
+
 def test_a_short_validation_part_is_scored_by_a_window_that_begins_before_it():
     validation = _validation([(20, 7), (20, 1), (20, 0), (2, 3), (7, 3)])
     # Of the third one there is nothing to score, and the fourth has too few rows before a window.

@@ -330,6 +330,22 @@ def test_the_bar_shows_all_steps_and_the_best_score_after_a_resume(table, tmp_pa
     assert after.history_["validation_teacher_forced_nll"].idxmin() < 3
 
 
+def test_the_bar_shows_the_score_that_chooses_the_weights():
+    shown = Shown()
+    bar = TrainingBar(shown)
+    bar.set_params({"steps": 2, "epochs": 2})
+    bar.set_model(keras.Model())
+    bar.start_from(0, 4, 0.11, "validation_free_running_crps")
+    for epoch, score in enumerate((0.1086, 0.2)):
+        logs = {"nll": 0.5, "val_nll": -3.0, "validation_free_running_crps": score}
+        bar.on_epoch_end(epoch, logs)
+    notes = [note for *_, note in shown.calls]
+    assert notes == [
+        "nll 0.500, validation free running crps 0.109, best 0.109",
+        "nll 0.500, validation free running crps 0.200, best 0.109",
+    ]
+
+
 # Kill -9, with the command line and compiled steps.
 
 COMMAND = (
