@@ -132,7 +132,7 @@ class PretrainedForecaster(BaseEstimator):
             `taylorformer experiment prior` wrote.
         horizon: N_T, rows to forecast. None: one season, where a season is shorter than 97 rows;
             else a tenth of the rows, at least 6 and at most 96; of several series the median. It is
-            chosen on the table of a forecast, unless `fit` has chosen it on its own.
+            chosen on the table of a forecast, or, where there was one, on that of `fit`.
         context_length: the most rows that a forecast reads. None: 160, or two and a half of the
             longest season where these are more, up to 700.
         seasons: "auto": those that the rows show, see `choose_seasons`; None: there are none; a
@@ -482,7 +482,7 @@ class PretrainedForecaster(BaseEstimator):
         seed = check_integer("seed", seed, SMALLEST_SEED, LARGEST_SEED)
         batch_size = check_integer("batch_size", batch_size, 1)
         horizon = check_optional_integer("horizon", horizon, 1)
-        horizon = self._own_horizon if horizon is None else horizon
+        horizon = self._horizon_of_fit if horizon is None else horizon
         future_frame = None if future is None else as_frame(future, "future")
         if future_frame is not None:
             check_frame(future_frame, "future")
@@ -716,9 +716,9 @@ class PretrainedForecaster(BaseEstimator):
         chosen = {one.name: self._seasons_of(one) for one in before}
         longest_part = max(len(rows) for rows in scored.values())
         if horizon is None:
-            own = self._own_horizon
-            horizon = self._usual_horizon(before, chosen) if own is None else own
-            if self.horizon is None and own is not None:
+            trained = self._horizon_of_fit
+            horizon = self._usual_horizon(before, chosen) if trained is None else trained
+            if self.horizon is None and trained is not None:
                 # The horizon of the training may not fit into a short part.
                 horizon = min(horizon, max(longest_part, 1))
         supports = set(table.supports)
@@ -879,7 +879,7 @@ class PretrainedForecaster(BaseEstimator):
         return choose_seasons(series, self.seasons, column, rows)
 
     @property
-    def _own_horizon(self) -> int | None:
+    def _horizon_of_fit(self) -> int | None:
         """The horizon that was given, or that of the training."""
         horizon = check_optional_integer("horizon", self.horizon, 1)
         return getattr(self, "report_", {}).get("horizon") if horizon is None else horizon
@@ -1010,12 +1010,9 @@ class PretrainedForecaster(BaseEstimator):
         from taylorformer.training_and_evaluation.forecasting.serving import export_pretrained
 
         check_export_folder(folder, overwrite, "folder")
-        # The same bound for all targets may be given as a list.
-        bounds = (
-            one[0] if isinstance(one, (list, tuple)) and len(set(one)) == 1 else one
-            for one in (self.lower, self.upper, self.integers)
+        support = ValueSupport.of(
+            _one_of(self.lower), _one_of(self.upper), _one_of(self.integers), num_columns=1
         )
-        support = ValueSupport.of(*bounds, num_columns=1)
         export_pretrained(
             self.model_,
             None if support.is_everything else support,
@@ -1135,6 +1132,12 @@ def _first_targets(
     oldest = series.last_observed_row[rows - 1].min(axis=1)
     rows = rows[oldest >= np.maximum(rows - spec.context_length, 0)]
     return spaced_starts(rows, step or spec.horizon, num_windows)
+
+
+def _one_of(values: Any) -> Any:
+    """Returns what all targets share, where it is given as a list with one entry for each."""
+    is_shared = isinstance(values, list | tuple) and len(set(values)) == 1
+    return values[0] if is_shared else values
 
 
 def _rounded_up(num_rows: int) -> int:

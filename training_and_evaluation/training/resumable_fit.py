@@ -173,8 +173,8 @@ def resumable_fit(
     scoring = [] if choice is None or choice.score is None else [_ChoosingScore(choice)]
     for callback in callbacks:
         if isinstance(callback, TrainingBar):
-            own = choice.name if choice is not None and choice.score is not None else None
-            callback.start_from(progress.steps, plan.total_steps, keeper.best_score, own)
+            name = choice.name if choice is not None and scoring else None
+            callback.start_from(progress.steps, plan.total_steps, keeper.best_score, name)
     try:
         for num_epochs, epoch_steps in plan.epochs_after(progress.steps):
             if keeper.out_of_patience:
