@@ -5,6 +5,7 @@
 
 import dataclasses
 import os
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -409,14 +410,13 @@ class PretrainedForecaster(BaseEstimator):
         num_targets = min(horizon, max(max(part.num_training for part in parts) // 2, 1))
         need = num_targets + FEWEST_BEFORE
         parts = [part for part in parts if part.num_training >= need]
-        owners = {part.owner for part in parts}
+        owners = Counter(part.owner for part in parts)
         odd.leave_out(
             [one.name for one in odd.kept(panel) if one.name not in owners],
             f"fewer than {need} values in the training part",
         )
-        columns = [part.owner for part in parts]
         odd.note(
-            [name for name in owners if columns.count(name) < panel.num_columns],
+            [name for name, count in owners.items() if count < panel.num_columns],
             f"not trained on all targets: fewer than {need} values in the training part",
         )
         return _ChosenParts(parts, odd.kept(panel), splits, odd, horizon, num_targets)

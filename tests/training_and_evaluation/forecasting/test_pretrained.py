@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 from forecasting import tiny_prior
+from sklearn.base import clone
 
 from taylorformer import Forecaster, PretrainedForecaster
 from taylorformer.data_wrangler import Series, WindowSpec
@@ -395,6 +396,20 @@ def test_a_served_model_gives_the_numbers_of_the_windows(forecaster, tmp_path, z
         windows.forecast_inputs(starts), 4, 3, sequence_keys=np.zeros(1, np.int64)
     )
     np.testing.assert_allclose(drawn, windows.inverse(direct, starts), rtol=1e-4, atol=1e-3)
+
+
+def test_bounds_that_all_targets_share_are_served_as_a_list_too(forecaster, tmp_path, monkeypatch):
+    from taylorformer.training_and_evaluation.forecasting import serving
+
+    served = []
+    monkeypatch.setattr(
+        serving, "export_pretrained", lambda *arguments: served.append(arguments[1])
+    )
+    for lower in (0, [0, 0], (0.0, 0.0)):
+        clone(forecaster).set_params(lower=lower).export(tmp_path / "served")
+    assert [support.lower for support in served] == [(0,)] * 3
+    with pytest.raises(ValueError, match="one value, or one for each of the 1 target columns"):
+        clone(forecaster).set_params(lower=[0, 1]).export(tmp_path / "served")
 
 
 # Any table.
