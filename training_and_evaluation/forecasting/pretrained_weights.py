@@ -98,11 +98,11 @@ def _describe(model: Any) -> str:
 
 
 PRETRAINED: Mapping[str, PretrainedPreset] = {
-    "prior": PretrainedPreset("prior", "prior-2", mirrored=True),
+    "prior": PretrainedPreset("prior", "prior-1"),
     "prior-1": PretrainedPreset("prior-1", "prior-1"),
     "prior-2": PretrainedPreset("prior-2", "prior-2", mirrored=True),
 }
-"""The pretrained models; a name without a number is the latest version."""
+"""The pretrained models; the name without a number is the version that is best before and after `fit`."""
 
 
 def find_pretrained(name: Any, argument: str = "preset") -> PretrainedPreset:
