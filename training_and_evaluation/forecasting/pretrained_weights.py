@@ -102,7 +102,7 @@ PRETRAINED: Mapping[str, PretrainedPreset] = {
     "prior-1": PretrainedPreset("prior-1", "prior-1"),
     "prior-2": PretrainedPreset("prior-2", "prior-2", mirrored=True),
 }
-"""The pretrained models; the name without a number is the version that is best before and after `fit`."""
+"""The pretrained models; a name without a number is the version that `fit` gains most from."""
 
 
 def find_pretrained(name: Any, argument: str = "preset") -> PretrainedPreset:
