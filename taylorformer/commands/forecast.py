@@ -310,11 +310,11 @@ def fit(
 
     forecaster = Forecaster(**arguments)
     checkpoint = model / _CHECKPOINT
-
     before = _written_at(checkpoint)
 
     def advice() -> str:
-        if not checkpoint.exists() or (_written_at(checkpoint) == before and not resume):
+        written = _written_at(checkpoint)
+        if written is None or (written == before and not resume):
             return ""
         instead = " instead of --overwrite" if overwrite else ""
         return f"The same command with --resume{instead} continues it."

@@ -482,7 +482,7 @@ class PretrainedForecaster(BaseEstimator):
         seed = check_integer("seed", seed, SMALLEST_SEED, LARGEST_SEED)
         batch_size = check_integer("batch_size", batch_size, 1)
         horizon = check_optional_integer("horizon", horizon, 1)
-        horizon = self._horizon_of_fit if horizon is None else horizon
+        horizon = self._chosen_horizon if horizon is None else horizon
         future_frame = None if future is None else as_frame(future, "future")
         if future_frame is not None:
             check_frame(future_frame, "future")
@@ -694,6 +694,8 @@ class PretrainedForecaster(BaseEstimator):
         if part != PARTS[-1] and not hasattr(self, "borders_"):
             raise ValueError(f"`part` must be 'test' before `fit`. Received: part={part!r}")
         horizon = check_optional_integer("horizon", horizon, 1)
+        is_named = (horizon, self.horizon) != (None, None)
+        horizon = self._chosen_horizon if horizon is None else horizon
         step = check_optional_integer("step", step, 1)
         num_windows = check_optional_integer("num_windows", num_windows, 1)
         table = self._read(
@@ -714,13 +716,11 @@ class PretrainedForecaster(BaseEstimator):
         scored = {one.name: self._scored(one, part) for one in odd.kept(table.panel)}
         before = [one.take(slice(max(scored[one.name].start, 1))) for one in odd.kept(table.panel)]
         chosen = {one.name: self._seasons_of(one) for one in before}
-        longest_part = max(len(rows) for rows in scored.values())
         if horizon is None:
-            trained = self._horizon_of_fit
-            horizon = self._usual_horizon(before, chosen) if trained is None else trained
-            if self.horizon is None and trained is not None:
-                # The horizon of the training may not fit into a short part.
-                horizon = min(horizon, max(longest_part, 1))
+            horizon = self._usual_horizon(before, chosen)
+        elif not is_named:
+            # The horizon of the training may not fit into a short part.
+            horizon = min(horizon, max(1, *(len(rows) for rows in scored.values())))
         supports = set(table.supports)
         if len(supports) > 1:
             raise ValueError(
@@ -879,8 +879,8 @@ class PretrainedForecaster(BaseEstimator):
         return choose_seasons(series, self.seasons, column, rows)
 
     @property
-    def _horizon_of_fit(self) -> int | None:
-        """The horizon that was given, or that of the training."""
+    def _chosen_horizon(self) -> int | None:
+        """The horizon that the user or the training has chosen, or None."""
         horizon = check_optional_integer("horizon", self.horizon, 1)
         return getattr(self, "report_", {}).get("horizon") if horizon is None else horizon
 

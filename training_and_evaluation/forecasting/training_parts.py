@@ -70,14 +70,13 @@ def training_parts(
     return parts
 
 
-def refuse_short_parts(counts: Sequence[int], num_targets: int = 1) -> None:
-    """Raises ValueError unless a training part has enough values for one window.
+def refuse_short_parts(counts: Sequence[int]) -> None:
+    """Raises ValueError unless a training part has enough values for a window of one target.
 
     Args:
         counts: how many values the training part of each series has.
-        num_targets: of a window.
     """
-    need = num_targets + FEWEST_BEFORE
+    need = FEWEST_BEFORE + 1
     if max(counts, default=0) < need:
         raise ValueError(
             f"`data` must hold a series of at least {need} values in its training part. "
@@ -167,11 +166,9 @@ def _shared_out(possible: Sequence[np.ndarray], most: int) -> np.ndarray:
     """Chooses about as many rows of each series; what short ones leave over the others get.
 
     The last row of a series is the first to be chosen: its forecast is most like what users ask
-    for. Of more series than `most` some have none, evenly spaced in the table.
+    for. Of more series than `most` those that have one are evenly spaced in the table.
     """
-    if len(possible) > most:
-        chosen_series = evenly_spaced(np.arange(len(possible)), most)
-        return np.sort([possible[number][-1] for number in chosen_series])
+    possible = [possible[number] for number in evenly_spaced(np.arange(len(possible)), most)]
     chosen, left = [np.empty(0, np.int64)], most
     for number, index in enumerate(np.argsort([len(rows) for rows in possible], kind="stable")):
         count = -(-left // (len(possible) - number))

@@ -170,10 +170,12 @@ def resumable_fit(
     if choice is not None and not progress.start:
         progress.start = choice.scores(model, validation_data)
         progress.best_weights = model.get_weights()
-    scoring = [] if choice is None or choice.score is None else [_ChoosingScore(choice)]
+    scoring = []
+    if choice is not None and choice.score is not None:
+        scoring.append(_ChoosingScore(choice.name, choice.score))
     for callback in callbacks:
         if isinstance(callback, TrainingBar):
-            name = choice.name if choice is not None and scoring else None
+            name = scoring[0].score_name if scoring else None
             callback.start_from(progress.steps, plan.total_steps, keeper.best_score, name)
     try:
         for num_epochs, epoch_steps in plan.epochs_after(progress.steps):
@@ -227,14 +229,14 @@ class WeightChoice:
 class _ChoosingScore(keras.callbacks.Callback):
     """Adds the score that chooses the weights to the logs of each epoch."""
 
-    def __init__(self, choice: WeightChoice) -> None:
+    def __init__(self, score_name: str, score: Callable[[], float]) -> None:
         super().__init__()
-        self._choice = choice
+        self.score_name, self._score = score_name, score
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
-        if logs is not None and self._choice.score is not None:
+        if logs is not None:
             with averaged_weights(self.model):
-                logs[self._choice.name] = self._choice.score()
+                logs[self.score_name] = self._score()
 
 
 class _Keeper(keras.callbacks.Callback):
