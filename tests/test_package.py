@@ -18,6 +18,7 @@ import pytest
 
 import taylorformer
 from taylorformer import _registry, cli
+from taylorformer.training_and_evaluation.forecasting.pretrained_weights import PRETRAINED
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("data_wrangler", "model", "comparison_models", "training_and_evaluation")
@@ -354,8 +355,9 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
         assert f"taylorformer/{folder}/__init__.py" in held
     assert "taylorformer/py.typed" in held and "taylorformer/__init__.pyi" in held
     data = {installed for installed, _ in _package_files(".csv", ".txt", ".keras", ".json")}
-    # A series with its source, and a model with its record.
-    assert len(data) == 4
+    # A series with its source, and each pretrained model with its record.
+    stems = {"mauna_loa_co2", *(preset.version for preset in PRETRAINED.values())}
+    assert {Path(name).stem for name in data} == stems and len(data) == 2 * len(stems)
     assert Path(wheel).stat().st_size < 5 * 2**20
     assert held - wanted == data
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
